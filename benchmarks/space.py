@@ -297,7 +297,7 @@ def table(results: dict[Task, list[str]], domains: list[str], noise: str) -> str
                 lines.append(f"| {domain} | {rule} | {cells} | {int(there[-1][7]):,} | {float(there[-1][8]):.2f} |")
     if not seeds:
         return "Not played yet."
-    return "\n".join([*lines, "", f"Seeds behind a number: {' to '.join(map(str, sorted({seeds[0], seeds[-1]})))}."])
+    return "\n".join([*lines, "", f"Seeds for each number: {' to '.join(map(str, sorted({seeds[0], seeds[-1]})))}."])
 
 
 class Compared(NamedTuple):

@@ -1,1 +1,1 @@
-"""Every figure and number of the paper: experiments as data, a runner that resumes, and a page about what came out."""
+"""Every figure and number of the paper: experiments as data, a runner that can be resumed, and a page of results."""

@@ -12,7 +12,7 @@ from artreplay.environments import ArmEnvironment, KArmed, Metric, PiecewiseLine
 from reproduction import algorithms
 from reproduction.setting import Setting
 
-DELTA = 0.1  # of the practical bonus
+DELTA = 0.1  # the error probability of the practical bonus
 
 _ALLOCATION = ("levels", "budget", "max_units")
 _HORIZON = ("MonUCB", "TopUCB", "PsiUCB", "GridUCB", "TreeUCB", "GridAllocation", "TreeAllocation", "CellRegression")
@@ -20,7 +20,7 @@ _ARMS = ("MonUCB", "TopUCB", "PsiUCB", "PlainThompson", "IDS", "PublishedIDS", "
 
 
 def base_of(setting: Setting) -> Any:
-    """The base algorithm of a setting."""
+    """Make the base algorithm of a setting."""
     name = setting["algorithm"]
     options = dict(setting.get("options", ()))
     if "bonus" in options:
@@ -45,19 +45,19 @@ def base_of(setting: Setting) -> Any:
 
 
 def _algorithm(name: str) -> Any:
-    """The algorithm of this name: one of the reproduction's own, or of the package."""
+    """Return the algorithm of this name, from the reproduction or from the package."""
     return getattr(algorithms if name in algorithms.__all__ else ar, name)
 
 
 def bonus_of(name: str, horizon: int, history: int) -> Any:
-    """A bonus by the name it has in settings."""
+    """Return a bonus by its name in settings."""
     if name == "anytime":
         return ar.bonus.anytime(DELTA, history=history)
     return {"theory": ar.bonus.theory, "practical": ar.bonus.practical(DELTA)}[name]
 
 
 def environment_of(setting: Setting) -> ArmEnvironment | PointEnvironment:
-    """The environment of a setting."""
+    """Make the environment of a setting."""
     name = setting["environment"]
     if name == "arms":
         options = {"log": setting.get("log", "uniform"), "means": setting.get("means")}
@@ -67,7 +67,7 @@ def environment_of(setting: Setting) -> ArmEnvironment | PointEnvironment:
     options = {part: setting.get(part) for part in (*_ALLOCATION, "finest", "bad_share")}
     options["noise"] = setting.get("noise", "bernoulli")
     if name == "patrol":
-        from artreplay_patrol import synthetic_domain  # with pyarrow, which takes a while to import
+        from artreplay_patrol import synthetic_domain  # imported here, because it imports pyarrow, which takes a while
 
         return synthetic_domain(setting.seed, setting["waypoints"], **options)
     if name in _SURFACES:
@@ -76,13 +76,13 @@ def environment_of(setting: Setting) -> ArmEnvironment | PointEnvironment:
 
 
 def detection(points: Floats, levels: Floats) -> Floats:
-    """The more effort the better, and ever less so; best in the middle."""
+    """Return a reward that rises with effort, ever more slowly, and is best in the middle."""
     means: Floats = (1.0 - np.exp(-0.144 * levels)) * (1.0 - ((points - 0.5) ** 2).sum(axis=1))
     return means
 
 
 def hills(points: Floats) -> Floats:
-    """A high hill and a low one on a plain."""
+    """Return a high hill and a low one on a plain."""
     high = 0.75 * np.exp(-30.0 * ((points - (0.7, 0.65)) ** 2).sum(axis=1))
     low = 0.45 * np.exp(-20.0 * ((points - (0.25, 0.3)) ** 2).sum(axis=1))
     means: Floats = 0.15 + high + low

@@ -1,4 +1,4 @@
-"""Every figure of the paper's evaluation as data: which settings it is made of."""
+"""Every figure of the paper's evaluation as data: the settings it consists of."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ POLICIES = (REPLAY, FULL, IGNORANT)
 LOGS = ("uniform", "random")
 ARMS = 10
 BAD_SHARES = (0.1, 0.5, 0.7, 0.9)
-SCIKIT = "scikit-learn"  # what a setting may need
+SCIKIT = "scikit-learn"  # a package that a setting may need
 
 
 @dataclass(frozen=True)
@@ -22,22 +22,22 @@ class Scale:
     """How large the experiments are."""
 
     horizon: int = 1000
-    compared: int = 400  # replications of what is compared with a number of the authors' code
-    others: int = 60  # of the rest, as in the paper
-    sizes: tuple[int, ...] = (10, 100, 1000, 10_000)  # of logs over arms
-    randomised_arms: int = 10  # for Thompson sampling and IDS, which is slow
+    compared: int = 400  # replications of settings that are compared with the authors' code
+    others: int = 60  # replications of all other settings, as in the paper
+    sizes: tuple[int, ...] = (10, 100, 1000, 10_000)  # sizes of logs over arms
+    randomised_arms: int = 10  # arms for Thompson sampling and for IDS, which is slow
     randomised_horizon: int = 1000
     randomised_sizes: tuple[int, int] = (100, 1000)
-    small_log: int = 300  # of allocations
+    small_log: int = 300  # rows of a small log of allocations
     large_log: int = 3000
     imbalanced_log: int = 10_000
-    surfaces: tuple[str, ...] = ("piecewise linear", "quadratic")  # the domains of the paper that our rule plays on
+    surfaces: tuple[str, ...] = ("piecewise linear", "quadratic")  # the paper's domains on which our own rule plays
     surface_horizon: int = 1000
-    logged: tuple[int, ...] = (500, 1500, 6000, 10_000)  # waypoints after which a partition is drawn
+    logged: tuple[int, ...] = (500, 1500, 6000, 10_000)  # a partition is drawn after these numbers of waypoints
     waypoints: int = 180_677  # of the synthetic park
     finest: int = 32
     paddings: tuple[int, ...] = (1000, 10_000, 100_000, 1_000_000, 10_000_000)
-    streams: tuple[int, ...] = (10, 100, 1000, 10_000)  # samples after which an index is looked at
+    streams: tuple[int, ...] = (10, 100, 1000, 10_000)  # an index is looked at after these numbers of samples
     looked_at: int = 2000  # rounds before a partition is drawn
     shown: int = 64  # boxes per side in the picture of a surface
     timed: bool = True
@@ -45,12 +45,12 @@ class Scale:
 
     @property
     def middle(self) -> int:
-        """The size of log whose use is shown over time: 1,000 in the paper."""
+        """The size of the log in figures of use over time: 1,000 in the paper."""
         return self.sizes[2]
 
     @property
     def little(self) -> int:
-        """The size of log whose regret is shown over time: 100 in the paper."""
+        """The size of the log in figures of regret over time: 100 in the paper."""
         return self.sizes[1]
 
 
@@ -88,7 +88,7 @@ class Experiment:
 
 
 def scale_of(smoke: bool, replications: int | None, seed: int) -> Scale:
-    """The scale that is asked for."""
+    """Return the scale for these options."""
     scale = replace(SMOKE if smoke else FULL_SCALE, seed=checked_count("seed", seed, least=0))
     if replications is not None:
         scale = replace(scale, compared=checked_count("replications", replications), others=replications)
@@ -96,7 +96,7 @@ def scale_of(smoke: bool, replications: int | None, seed: int) -> Scale:
 
 
 def experiments(scale: Scale, only: Sequence[str] = ()) -> list[Experiment]:
-    """The catalogue, or the experiments of these names."""
+    """Return the whole catalogue, or the experiments of these names."""
     for name in only:
         if name not in _CATALOGUE:
             raise InvalidParameter(f"an experiment must be one of {', '.join(_CATALOGUE)}, got {name!r}")
@@ -111,7 +111,7 @@ def experiments(scale: Scale, only: Sequence[str] = ()) -> list[Experiment]:
 
 
 def _arms(experiment: str, scale: Scale, replications: int, start: str, history: int, **other: Any) -> Setting:
-    """A simulation over ten arms; what no log reaches has none, so that figures share it."""
+    """Make a simulation over ten arms. The ignorant policy gets no log, so that figures can share it."""
     used = 0 if start == IGNORANT else history
     given: dict[str, Any] = {"environment": "arms", "arms": ARMS, "horizon": scale.horizon, "budget": 1}
     given |= {"start": start, "history": used} | other
@@ -128,7 +128,7 @@ def _top(experiment: str, budget: int, scale: Scale) -> Iterator[Setting]:
     yield made(start=IGNORANT, history=0, algorithm="RandomChoice")
 
 
-# By the name that a figure shows.
+# By their names in figures.
 IDS_FORMS: dict[str, dict[str, Any]] = {
     "published": {"algorithm": "PublishedIDS", "options": None},
     "without fallback": {"algorithm": "PublishedIDS", "options": (("fallback", False),)},
@@ -154,7 +154,7 @@ def _thompson_and_ids(scale: Scale) -> Iterator[Setting]:
 
 PATROL = "patrol"  # a network that is fitted to the records of a synthetic park
 DOMAINS = ("piecewise linear", "quadratic", PATROL)
-SYNTHETIC = "synthetic park"  # what is said of PATROL, so that nobody takes it for the records of the paper
+SYNTHETIC = "synthetic park"  # how figures name PATROL, so that nobody takes it for the paper's records
 NOISES = ("bernoulli", "none")
 SOLVERS = ("exact", "greedy")
 RULES = ("paper", "finest")
@@ -165,7 +165,7 @@ _BINDING = {"levels": (2.0, 4.0, 8.0), "budget": 40.0, "max_units": 5}
 
 
 def _allocation(experiment: str, scale: Scale, algorithm: str, start: str, history: int, **other: Any) -> Setting:
-    """A simulation that splits a budget over places."""
+    """Make a simulation that splits a budget over places."""
     needs = SCIKIT if other["environment"] == PATROL or algorithm == "Regressor" else None
     given: dict[str, Any] = {
         **_EFFORT,
@@ -179,7 +179,7 @@ def _allocation(experiment: str, scale: Scale, algorithm: str, start: str, histo
 
 
 def _world(domain: str, scale: Scale) -> dict[str, Any]:
-    """What says which domain it is."""
+    """Return the parameters that name the domain."""
     return {"environment": domain, "waypoints": scale.waypoints if domain == PATROL else None}
 
 
@@ -205,7 +205,7 @@ def _imbalanced(scale: Scale) -> Iterator[Setting]:
     world["levels"] = (0.5, 1.0)  # at level 0 no sample can be used
 
     def made(algorithm: str, start: str, **other: Any) -> Setting:
-        """A simulation from the imbalanced log."""
+        """Make a simulation with the imbalanced log."""
         return _allocation("imbalanced", scale, algorithm, start, scale.imbalanced_log, **world, **other)
 
     timed = True if scale.timed else None
@@ -217,7 +217,7 @@ def _imbalanced(scale: Scale) -> Iterator[Setting]:
 
 
 def _surfaces(scale: Scale) -> Iterator[Setting]:
-    """Not in the paper: its domains under a rule of ours."""
+    """Play our own rule on the paper's domains. This is not in the paper."""
     for domain in scale.surfaces:
         for noise in NOISES:
             world: dict[str, Any] = {**_world(domain, scale), "noise": noise, "horizon": scale.surface_horizon}
@@ -282,7 +282,7 @@ _GOOD_ROWS = 900
 
 
 def padded_weights(rows: int) -> tuple[float, ...]:
-    """The shares of the arms in a log of which one bad arm has all but about 900 rows."""
+    """Return the shares of the arms in a log in which one bad arm has all but about 900 rows."""
     good = min(_GOOD_ROWS, rows) / (ARMS - 1) / rows
     return (1.0 - good * (ARMS - 1), *[good] * (ARMS - 1))
 

@@ -1,4 +1,4 @@
-"""The slips of the paper, and where the method does not help: what a reader should know before the figures."""
+"""Errors in the paper, and where the method does not help: what a reader should know before the figures."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from reproduction.results import Results, difference, estimate, larger, same_act
 
 
 class Slip(NamedTuple):
-    """Something in the paper that is not so."""
+    """A statement in the paper that is wrong, and what holds instead."""
 
     printed: str
     instead: str
 
 
 def slips(results: Results) -> list[Slip]:
-    """The slips, with our numbers where there are any that mean something."""
+    """Return the slips, with our numbers where there are meaningful ones."""
     if results.scale.horizon != FULL_SCALE.horizon:
         results = Results(results.scale, [], results.store)
     return [
@@ -71,9 +71,9 @@ def slips(results: Results) -> list[Slip]:
 
 
 def where_history_does_not_help(results: Results) -> list[str] | None:
-    """The settings in which Full Start is not better than ignoring the log, beyond two standard errors.
+    """Return the settings in which Full Start is not better than ignoring the log, beyond two standard errors.
 
-    None where nothing was compared.
+    Return None if nothing was compared.
     """
     compared = [(one, one.full, one.ignorant) for one in comparisons.everything(results)]
     both = [(one.where, full, ignorant) for one, full, ignorant in compared if full and ignorant]
@@ -88,9 +88,9 @@ def where_history_does_not_help(results: Results) -> list[str] | None:
 
 
 def where_the_regressor_wins(results: Results) -> list[str] | None:
-    """The settings in which a network trained on the log has a smaller regret than replay, beyond two standard errors.
+    """Return the settings in which a network trained on the log beats replay by more than two standard errors.
 
-    Those it wins by most come first; None where it was not compared.
+    Those with the largest difference come first. Return None if nothing was compared.
     """
     compared = [(one.where, one.learnt, one.replay) for one in comparisons.everything(results)]
     both = [(where, learnt, replay) for where, learnt, replay in compared if learnt and replay]
@@ -105,9 +105,9 @@ def where_the_regressor_wins(results: Results) -> list[str] | None:
 
 
 def where_replay_does_not_win(results: Results) -> list[str] | None:
-    """The settings in which replay has a larger regret than Full Start, beyond two standard errors.
+    """Return the settings in which replay has more regret than Full Start, beyond two standard errors.
 
-    None where nothing was compared.
+    Return None if nothing was compared.
     """
     pairs = [(one.where, pair) for one in comparisons.everything(results) if (pair := one.pair()) is not None]
     if not pairs:
@@ -120,7 +120,7 @@ def where_replay_does_not_win(results: Results) -> list[str] | None:
 
 
 def where_replay_is_slower(results: Results) -> list[str]:
-    """The imbalanced logs on which a replication of replay takes more processor time than one of Full Start."""
+    """Return the imbalanced logs on which replay takes more processor time per replication than Full Start."""
     found = []
     for share in BAD_SHARES:
         one = comparisons.imbalanced(results, share)

@@ -1,4 +1,4 @@
-"""What the paper claims, in our words, and whether results bear it out: verdicts are worked out, not written."""
+"""What the paper claims, in our words, and whether results support it. Verdicts are computed, not written by hand."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from reproduction.numbers import Verdict
 from reproduction.result_store import Result
 from reproduction.results import Results, difference, estimate, larger, reduced, same_actions, shown
 
-_EXPLODED = 3.0  # times the regret of replay
+_EXPLODED = 3.0  # a regret this many times that of replay counts as exploded
 _STANDS_IN = f"a {SYNTHETIC} in place of the private records of the paper"
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim of the paper and what became of it."""
+    """A claim of the paper, and whether results support it."""
 
     experiment: str
     text: str
     verdict: Verdict
     reason: str
-    at_any_scale: bool = False  # whether it can be judged by a small run too
+    at_any_scale: bool = False  # whether a small run can judge it as well
 
 
 def claims(results: Results) -> list[Claim]:
-    """All claims about which there are results; of a small run, those that hold at any scale."""
+    """Return all claims that results can judge. Of a small run, only those that hold at any scale."""
     found = [claim for made in _CLAIMS for claim in made(results)]
     return [claim for claim in found if claim.at_any_scale or results.scale.horizon == FULL_SCALE.horizon]
 
@@ -43,7 +43,7 @@ def _claim(experiment: str, text: str, holds: bool, reason: str) -> Claim:
 
 
 def _equal(experiment: str, text: str, compared: Iterable[Policies]) -> Iterator[Claim]:
-    """Replay plays what full start plays, in all of these."""
+    """Claim that replay plays exactly what Full Start plays, in all of these settings."""
     shares = {one.where: same_actions(*pair) for one in compared if (pair := one.pair()) is not None}
     if shares:
         broken = [f"{where}: in {share:.0%} of the replications only" for where, share in shares.items() if share < 1.0]
@@ -69,7 +69,7 @@ def _over_arms(experiment: str, results: Results) -> Iterator[Claim]:
 
 
 def _unused_claim(left: float, rows: int) -> Claim:
-    """The paper prints for one arm in a round what its code gives for three."""
+    """Judge the unused share. For one arm in a round, the paper prints what its code gives for three."""
     printed = published.ARMS_IN_PAPER[1, 10_000][published.UNUSED]
     of_three = published.ARMS[3, 10_000][published.UNUSED][0]
     found_instead = f"{left:.0%} of {rows:,} stay unused; {of_three:g} % is what three arms in a round leave"
@@ -142,7 +142,7 @@ def _performance(results: Results) -> Iterator[Claim]:
 
 
 def _everywhere(text: str, holds: dict[str, bool], words: str) -> Iterator[Claim]:
-    """A claim about many settings."""
+    """Make a claim about many settings."""
     if holds:
         against = [where for where, true in holds.items() if not true]
         reason = f"{words} {len(holds) - len(against)} of {len(holds)} settings"
@@ -218,7 +218,7 @@ def _domains(results: Results) -> Iterator[Claim]:
 
 
 def _over_square(result: Result) -> tuple[Floats, Floats, Floats]:
-    """The means of a surface, and the coordinates of each."""
+    """Return the means of a surface, and the coordinates of each."""
     means = result.measured["mean"][1][0]
     side = round(len(means) ** 0.5)
     axis = (np.arange(side) + 0.5) / side
@@ -240,7 +240,7 @@ def _discretisation(results: Results) -> Iterator[Claim]:
 
 
 def half_of_samples(result: Result) -> float:
-    """The smallest share of the area, over all levels, whose cells hold half of the samples of a log."""
+    """Return the smallest share of the area, over all levels, whose cells hold half of the samples of a log."""
     cells, samples = result.cells(), result.samples()
     low, high, level = cells[:, None, :2], cells[:, None, 2:4], cells[:, None, 4]
     inside = ((samples[:, :2] >= low) & (samples[:, :2] < high)).all(axis=2) & (samples[:, 2] == level)

@@ -27,12 +27,14 @@ class BackendName(StrEnum):
     RAY = "ray"
 
 
-Only = Annotated[list[str] | None, typer.Option(help="An experiment, may be repeated; by default all of them.")]
+Only = Annotated[list[str] | None, typer.Option(help="An experiment. May be repeated. By default all of them.")]
 Smoke = Annotated[bool, typer.Option("--smoke", help="A tiny version of everything, in seconds.")]
-Replicated = Annotated[int | None, typer.Option(help="Replications of every setting; by default 60 or 400.")]
-Jobs = Annotated[int | None, typer.Option(help="How many processes work; by default one for each core.")]
+Replicated = Annotated[int | None, typer.Option(help="Replications of every setting. By default 60 or 400.")]
+Jobs = Annotated[int | None, typer.Option(help="How many processes work. By default one for each core.")]
 ResultsFolder = Annotated[Path, typer.Option(help="The folder with the results.")]
-ReportFolder = Annotated[Path | None, typer.Option(help="The folder of the report; report, or report-smoke.")]
+ReportFolder = Annotated[
+    Path | None, typer.Option(help="The folder of the report. By default report, or report-smoke.")
+]
 
 
 app = typer.Typer(
@@ -51,21 +53,23 @@ def reproduce(
     replications: Replicated = None,
     seed: SeedOption = 0,
     jobs: Jobs = None,
-    force: Annotated[bool, typer.Option("--force", help="Compute again what is finished.")] = False,
-    backend: Annotated[BackendName, typer.Option(help="Processes of this machine, or a cluster.")] = BackendName.LOKY,
+    force: Annotated[bool, typer.Option("--force", help="Compute finished settings again.")] = False,
+    backend: Annotated[
+        BackendName, typer.Option(help="Where to compute: processes of this machine, or a cluster.")
+    ] = BackendName.LOKY,
     address: Annotated[
-        str | None, typer.Option(help="The address of the dask or ray cluster; by default one is started here.")
+        str | None, typer.Option(help="The address of the dask or ray cluster. By default one is started here.")
     ] = None,
     results: ResultsFolder = Path("results"),
     report_to: Annotated[
-        Path | None, typer.Option("--report", help="The folder of the report; report, or report-smoke.")
+        Path | None, typer.Option("--report", help="The folder of the report. By default report, or report-smoke.")
     ] = None,
-    show_list: Annotated[bool, typer.Option("--list", help="Only say what there is and what is finished.")] = False,
+    show_list: Annotated[bool, typer.Option("--list", help="Only list the experiments and what is finished.")] = False,
 ) -> None:
     """Compute every figure and number of the paper's evaluation, and write the report.
 
-    What is finished is never computed again: an interrupted run goes on where it stopped. The report is on all that
-    is stored, whatever was asked for now.
+    Finished settings are never computed again, so an interrupted run continues where it stopped. The report covers all
+    stored results, whichever experiments were asked for now.
     """
     scale = scale_of(smoke, replications, seed)
     chosen = experiments(scale, only or ())
@@ -102,9 +106,9 @@ def report(
     out: ReportFolder = None,
     jobs: Jobs = None,
 ) -> None:
-    """Write the report of the reproduction from stored results; nothing is computed.
+    """Write the report of the reproduction from stored results, without computing anything.
 
-    A page (index.html), its figures as PNG and PDF, and every number as JSON (summary.json).
+    Writes a page (index.html), its figures as PNG and PDF, and every number as JSON (summary.json).
     """
     scale = scale_of(smoke, replications, seed)
     _write(scale, experiments(scale, only or ()), Store(results), _report_folder(out, smoke), jobs)
@@ -116,19 +120,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _report_folder(given: Path | None, smoke: bool) -> Path:
-    """A tiny run does not replace the report of a real one."""
+    """Return the folder of the report. A tiny run has its own, so that it does not replace a real report."""
     return given or Path("report-smoke" if smoke else "report")
 
 
 def _write(scale: Scale, chosen: list[Experiment], store: Store, folder: Path, jobs: int | None) -> None:
-    from reproduction.report import write_report  # with matplotlib, which takes a while to import
+    from reproduction.report import write_report  # imported here, because it imports matplotlib, which takes a while
 
     page = write_report(Results(scale, chosen, store), folder, ar.__version__, checked_jobs(jobs))
     show(f"the report is in {page}")
 
 
 def _check_folder(folder: Path) -> None:
-    """Say at once that nothing can be written there, not after the first result."""
+    """Refuse a folder that cannot be written to, before anything is computed."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):

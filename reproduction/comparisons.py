@@ -1,4 +1,4 @@
-"""The results that belong together in a comparison: the policies of one setting, side by side."""
+"""The results that are compared: the policies of one setting, side by side."""
 
 from __future__ import annotations
 
@@ -27,38 +27,38 @@ RANDOMISED: dict[str, dict[str, Any]] = {"Thompson": {"algorithm": "PlainThompso
 
 
 class Policies(NamedTuple):
-    """The same worlds under different policies; None for what was not computed."""
+    """Results of the same worlds under different policies, None for what was not computed."""
 
     where: str  # in words
-    rows: int  # of the log
+    rows: int  # how many rows the log has
     replay: Result | None
     full: Result | None
     ignorant: Result | None = None
-    learnt: Result | None = None  # the Regressor, which is trained on the whole log
+    learnt: Result | None = None  # the Regressor, which learns from the whole log
 
     def pair(self) -> tuple[Result, Result] | None:
-        """Replay and full start, if there are both."""
+        """Return replay and Full Start, if both were computed."""
         return None if self.replay is None or self.full is None else (self.replay, self.full)
 
     def of(self, start: str) -> Result | None:
-        """The result of a policy by the name it has in settings."""
+        """Return the result of a policy by its name in settings."""
         return {REPLAY: self.replay, FULL: self.full, IGNORANT: self.ignorant}[start]
 
 
 def over_arms(results: Results, experiment: str, rows: int) -> Policies:
-    """Monotone UCB over arms with a log of this size."""
+    """Return monotone UCB over arms with a log of this size."""
     algorithm = {"karmed": "MonUCB", "top-arms": "TopUCB"}[experiment]
     return _policies(results, experiment, f"H={rows:,}", rows, {"algorithm": algorithm}, {})
 
 
 def randomised(results: Results, name: str, log: str, rows: int) -> Policies:
-    """Thompson sampling, or IDS in one of its forms."""
+    """Return Thompson sampling, or IDS in one of its forms."""
     where = f"{name}, {log} log, H={rows:,}"
     return _policies(results, "thompson-ids", where, rows, RANDOMISED[name], {"log": log})
 
 
 class Allocated(NamedTuple):
-    """A domain under a kind of cells, and the policies with logs of two sizes."""
+    """A domain with one kind of cells, and the policies with logs of two sizes."""
 
     domain: str
     noise: str
@@ -69,17 +69,17 @@ class Allocated(NamedTuple):
 
     @property
     def label(self) -> str:
-        """The domain and its noise, in words."""
+        """Describe the domain and its noise in words."""
         return f"{in_words(self.domain)}, {'noise-free' if self.noise == 'none' else 'Bernoulli'}"
 
 
 def in_words(domain: str) -> str:
-    """The name of a domain for people to read."""
+    """Return the name of a domain for people to read."""
     return SYNTHETIC if domain == PATROL else domain
 
 
 def allocations(results: Results, kinds: dict[str, str] = CELLS, name: str = "performance") -> Iterator[Allocated]:
-    """Everything of an experiment with allocations that was computed, but for the setting in which places bind."""
+    """Find all computed settings of an experiment with allocations, except the one in which places bind."""
     sizes = (results.scale.small_log, results.scale.large_log)
     for domain in DOMAINS:
         for noise in NOISES:
@@ -98,7 +98,7 @@ def allocations(results: Results, kinds: dict[str, str] = CELLS, name: str = "pe
 
 
 def everything(results: Results) -> Iterator[Policies]:
-    """All comparisons of replay, full start and, where it plays too, ignorant."""
+    """Find all comparisons of replay, Full Start and, where it was played, ignorant."""
     scale = results.scale
     for experiment in ("karmed", "top-arms"):
         for rows in scale.sizes:
@@ -118,13 +118,13 @@ def everything(results: Results) -> Iterator[Policies]:
 
 
 def binding(results: Results, solver: str) -> Policies:
-    """The setting in which the number of places binds."""
+    """Return the setting in which the number of places limits the choice."""
     match = {"environment": "detection", "options": (("solver", solver),)}
     return _policies(results, "performance", f"{solver} choice", results.scale.small_log, match, {})
 
 
 def imbalanced(results: Results, share: float) -> Policies:
-    """A log of which this share lies in bad places."""
+    """Return the setting with a log of which this share lies in bad places."""
     rows = results.scale.imbalanced_log
     where = f"bad share {share:g}"
     found = _policies(results, "imbalanced", where, rows, {"algorithm": "TreeAllocation"}, {"bad_share": share})
@@ -132,27 +132,27 @@ def imbalanced(results: Results, share: float) -> Policies:
 
 
 def ruled(results: Results, rule: str) -> Policies:
-    """Adaptive cells under a rule of the budgeted choice."""
+    """Return adaptive cells with a rule for the budgeted choice."""
     match = {"options": (("rule", rule), ("solver", "greedy"))}
     return _policies(results, "theory", f"allocation rule {rule}", results.scale.small_log, match, {})
 
 
 def batched(results: Results, budget: int, bonus: dict[str, Any]) -> tuple[Result, Result] | None:
-    """Replay, and full start that loads the log at once."""
+    """Return replay, and Full Start that loads the log in one step."""
     match = {"kind": "simulate", "budget": budget, "history": results.scale.middle, "log": None, "options": None}
     replay, batch = (results.get("theory", start=start, **match | bonus) for start in (REPLAY, BATCH))
     return None if replay is None or batch is None else (replay, batch)
 
 
 def padded(results: Results, rows: int) -> Result | None:
-    """Replay on a log that one bad arm pads."""
+    """Return replay on a log that one bad arm pads."""
     return results.get("theory", log=padded_weights(rows))
 
 
 def _policies(
     results: Results, experiment: str, where: str, rows: int, match: dict[str, Any], log: dict[str, Any]
 ) -> Policies:
-    """The policies of a setting; what says how the log came to be does not concern the one that ignores it."""
+    """Return the policies of a setting. The ignorant one has no log, so parameters of the log do not apply to it."""
     replay, full = (results.get(experiment, start=start, history=rows, **match, **log) for start in (REPLAY, FULL))
     ignorant = results.get(experiment, start=IGNORANT, history=0, **match, **dict.fromkeys(log))
     return Policies(where, rows, replay, full, ignorant)

@@ -1,4 +1,4 @@
-"""From a setting to its result: one function for each kind of computation, all of them pure."""
+"""Computes the result of a setting, with one pure function for each kind of computation."""
 
 from __future__ import annotations
 
@@ -20,14 +20,21 @@ from reproduction.base_and_environment import base_of, bonus_of, environment_of
 from reproduction.result_store import Measured, Result, Series
 from reproduction.setting import BATCH, FULL, Setting
 
-CURVE = 101  # rounds at which a curve is kept
-TIMINGS, TIMED = 8, 5  # how often, and over how many replications, time is taken
-STREAMS = 200  # cells of a replication whose index is watched
-_WITHOUT_INFLUENCE = ("cli", "console", "plots", "serving", "studies", "testing")  # on results, of the package
+CURVE = 101  # points of a curve
+TIMINGS, TIMED = 8, 5  # how often time is measured, and over how many replications
+STREAMS = 200  # how many cells of a replication have their index watched
+_WITHOUT_INFLUENCE = (
+    "cli",
+    "console",
+    "plots",
+    "serving",
+    "studies",
+    "testing",
+)  # folders of the package that results do not depend on
 
 
 def compute(setting: Setting, threads: int | None = 1, mode: Mode = "auto") -> Result:
-    """The result of a setting, the same in every mode, and the processor time it took."""
+    """Compute a setting. The result is the same in every mode; the processor time is not."""
     with using(mode):
         began = time.process_time()
         measured = _KINDS[setting.kind](setting, threads)
@@ -37,7 +44,7 @@ def compute(setting: Setting, threads: int | None = 1, mode: Mode = "auto") -> R
 
 @cache
 def code_fingerprint() -> str:
-    """A hash of all sources that results depend on."""
+    """Return a hash of all sources that results depend on."""
     digest = hashlib.blake2b(digest_size=10)
     for inside, path in sorted(sources().items()):
         digest.update(inside.as_posix().encode() + b"\0" + path.read_bytes())
@@ -45,7 +52,7 @@ def code_fingerprint() -> str:
 
 
 def sources() -> dict[Path, Path]:
-    """The files that results depend on, by what they are called: of both packages, and of the reproduction."""
+    """Return the files that results depend on, by name: of both packages and of the reproduction."""
     core, patrol, here = (Path(str(file)).parent for file in (ar.__file__, artreplay_patrol.__file__, __file__))
     found = {path.relative_to(core.parent): path for path in core.rglob("*.py")}
     found = {inside: path for inside, path in found.items() if inside.parts[1] not in _WITHOUT_INFLUENCE}
@@ -55,11 +62,11 @@ def sources() -> dict[Path, Path]:
 
 
 def _timings(setting: Setting) -> tuple[float, ...]:
-    """Processor seconds of a replication without drawing its log: compiled, several times."""
+    """Measure the processor seconds of a replication several times, compiled, and without drawing its log."""
     env, rows = environment_of(setting), setting["history"]
     each = []
     with using("compiled"):
-        _simulated(setting, 1, 1)  # compiles
+        _simulated(setting, 1, 1)  # compiles the loops first
         for _ in range(TIMINGS):
             began = time.process_time()
             _simulated(setting, TIMED, 1)
@@ -72,7 +79,7 @@ def _timings(setting: Setting) -> tuple[float, ...]:
 
 
 def rounds_kept(horizon: int) -> Ints:
-    """The rounds at which curves are kept, counted from 1; the first and the last are among them."""
+    """Return the rounds at which curves are kept, counted from 1, including the first and the last."""
     return np.unique(np.linspace(1, horizon, min(CURVE, horizon)).round().astype(np.int64))
 
 
@@ -80,7 +87,7 @@ def rounds_kept(horizon: int) -> Ints:
 
 
 def _simulate(setting: Setting, threads: int | None) -> Measured:
-    """Regret and samples used over rounds, a digest of all actions, and the number of cells at the end."""
+    """Simulate: regret and samples used over rounds, a digest of all actions, and the final number of cells."""
     runs = _simulated(setting, setting.replications, threads)
     kept = rounds_kept(runs.horizon)
     rounds, last = kept.astype(np.float64), np.array([float(runs.horizon)])
@@ -113,7 +120,7 @@ def _simulated(setting: Setting, replications: int, threads: int | None) -> ar.R
 
 
 def digests(runs: ar.Runs) -> Floats:
-    """One number for all actions of each replication: the same for the same actions."""
+    """Return one number for all actions of each replication. Equal actions give equal numbers."""
     actions = np.zeros((runs.replications, 0)) if runs.actions is None else runs.actions
     levels = np.zeros((runs.replications, 0)) if runs.levels is None else runs.levels
     found = []
@@ -128,7 +135,7 @@ def digests(runs: ar.Runs) -> Floats:
 
 
 def _partition(setting: Setting, threads: int | None) -> Measured:
-    """The cells after a log was shown and some rounds played, and the samples of the log."""
+    """Return the cells after a log was shown and some rounds were played, and the samples of the log."""
     env = environment_of(setting)
     if not isinstance(env, PointEnvironment):
         raise TypeError(f"{setting.describe()} has no partition")
@@ -149,13 +156,13 @@ def _partition(setting: Setting, threads: int | None) -> Measured:
 
 
 def _columns(cell: ar.Cell) -> list[float]:
-    """What `CELL` names."""
+    """Return the columns that `CELL` names."""
     low, high = cell.low or (), cell.high or ()
     return [*low, *high, cell.level or 0.0, float(cell.count), cell.index]
 
 
 def _surface(setting: Setting, threads: int | None) -> Measured:
-    """The mean rewards on a grid, row by row along the second coordinate, at one level."""
+    """Return the mean rewards on a grid at one level, row by row along the second coordinate."""
     env = environment_of(setting)
     if not isinstance(env, PointEnvironment):
         raise TypeError(f"{setting.describe()} has no surface")
@@ -174,7 +181,7 @@ def _flat(values: Floats) -> Series:
 
 
 def _pulls(setting: Setting, threads: int | None) -> Measured:
-    """Online pulls of each arm, its gap, and what the paper's lemma allows it."""
+    """Return the online pulls of each arm, its gap, and the pulls that the paper's lemma allows it."""
     runs = _simulated(setting, setting.replications, threads)
     env, arms, horizon = KArmed(setting["arms"]), setting["arms"], setting["horizon"]
     replications = np.arange(setting.replications)
@@ -195,7 +202,7 @@ def _pulls(setting: Setting, threads: int | None) -> Measured:
 
 
 def _below_mean(setting: Setting, threads: int | None) -> Measured:
-    """The share of cells whose index has fallen below their true mean, after more and more samples."""
+    """Return the share of cells whose index has fallen below their true mean, after growing numbers of samples."""
     samples = np.array(setting["samples"])
     bonus = bonus_of(setting["bonus"], setting["horizon"], int(samples[-1]))
     count = np.arange(1, samples[-1] + 1)[:, None]

@@ -1,4 +1,4 @@
-"""The panels of every experiment, from stored results."""
+"""Draws the panels of every experiment from stored results."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _DIFFER = "% of replications that differ"
 
 
 def panels(results: Results, experiment: str) -> list[Panel]:
-    """The panels of an experiment, as far as there are results for them."""
+    """Return the panels of an experiment for which there are results."""
     return list(_PANELS[experiment](results))
 
 
@@ -69,7 +69,7 @@ def _line(look: Look, result: Result | None, metric: str = "regret") -> Iterator
 
 
 def _over_arms(experiment: str, budget: int, results: Results) -> Iterator[Panel]:
-    """Regret and unused share by the size of the log, then curves over rounds."""
+    """Draw regret and unused share by the size of the log, and then curves over rounds."""
     scale = results.scale
     found = [comparisons.over_arms(results, experiment, rows) for rows in scale.sizes]
     random = results.get(experiment, algorithm="RandomChoice")
@@ -103,7 +103,7 @@ def _bar(look: Look, found: Sequence[Result | None], metric: str = "regret") -> 
 
 
 def _unused_bars(found: Sequence[tuple[Result | None, int]]) -> list[Bar]:
-    """What replay leaves of logs of these sizes; ignorant leaves all."""
+    """Return the share that replay leaves unread of logs of these sizes. The ignorant policy leaves everything."""
     shares = [
         (np.nan, np.nan) if one is None else estimate(100.0 * (1.0 - one.at_end("used") / rows))[:2]
         for one, rows in found
@@ -113,7 +113,7 @@ def _unused_bars(found: Sequence[tuple[Result | None, int]]) -> list[Bar]:
 
 
 def _two_sizes(small: Policies, large: Policies) -> Iterator[Line]:
-    """Ignorant, and the two warm starts with a small and a large log."""
+    """Return lines for ignorant, and for replay and Full Start with a small and a large log."""
     yield from _line(IGNORES, small.ignorant)
     for found, looks in ((small, _LOOKS), (large, _SECOND)):
         for start in (REPLAY, FULL):
@@ -139,7 +139,7 @@ def _surfaces(results: Results) -> Iterator[Panel]:
 
 
 def _allocated(found: comparisons.Allocated, title: str, slug: str) -> Panel:
-    """The policies over one domain, with what else plays there."""
+    """Draw the policies over one domain, and whatever else plays there."""
     lines = list(_two_sizes(found.small, found.large))
     for policies, look in zip((found.small, found.large), _REGRESSORS, strict=True):
         lines += _line(_named(look, f", H={policies.rows:,}"), policies.learnt)

@@ -1,4 +1,4 @@
-"""Every number of the report, beside what the paper prints and what the authors' code gives."""
+"""Every number of the report, next to what the paper prints and what the authors' code gives."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from reproduction.result_store import Result
 from reproduction.results import WIDE, Estimate, Results, estimate
 from reproduction.setting import FULL, IGNORANT, REPLAY
 
-# "slip": the paper prints something else than its own code gives, and ours agrees with the code. "cannot be met": the
-# other number comes from other rules. "not tested": what we have says nothing about it.
+# "slip": the paper prints another number than its own code gives, and ours agrees with the code. "cannot be met": the
+# other number comes from different rules. "not tested": our results say nothing about it.
 Verdict = Literal["agrees", "differs", "slip", "cannot be met", "not tested"]
 
 NAMES = {REPLAY: "replay", FULL: "full start", IGNORANT: "ignorant"}
 SAME = "replications with the actions of full start, %"
 
-# Why numbers of the authors' code cannot be met.
+# Reasons why numbers of the authors' code cannot be met.
 _FIXED = "the authors' fixed runs spend most rounds on level 0, an item with index 1 that costs nothing"
 _ADAPTIVE = (
     "the authors' adaptive code loses the monotone index, looks samples up in a second tree, and solves exactly where "
@@ -45,33 +45,33 @@ _DOUBLED = "its log has 600 rows, doubled by a slip"
 
 @dataclass(frozen=True)
 class Number:
-    """One number of ours and what others report for it."""
+    """One number of ours, and what others report for it."""
 
     experiment: str
     name: str
     ours: Estimate
     paper: float | None = None
     authors: published.Told | None = None
-    verdict: Verdict | None = None  # None where nobody reports the number
+    verdict: Verdict | None = None  # None if nobody else reports the number
     reason: str = ""
     settings: tuple[str, ...] = ()  # the keys of the stored results it comes from
 
 
 def numbers(results: Results) -> list[Number]:
-    """All numbers of what has been computed; those of a small run are compared with nothing."""
+    """Return all numbers that were computed. Those of a small run are compared with nothing."""
     found = [number for made in _NUMBERS for number in made(results)]
     if results.scale.horizon == FULL_SCALE.horizon:
         return found
     return [Number(one.experiment, one.name, one.ours, settings=one.settings) for one in found]
 
 
-def _ours(experiment: str, name: str, values: Floats, *behind: Result) -> Number:
-    """A number that nobody else reports, and the results behind it."""
-    return Number(experiment, name, estimate(values), settings=tuple(result.key for result in behind))
+def _ours(experiment: str, name: str, values: Floats, *sources: Result) -> Number:
+    """Make a number that nobody else reports, from the results it comes from."""
+    return Number(experiment, name, estimate(values), settings=tuple(result.key for result in sources))
 
 
 def _compared(number: Number, authors: published.Told | None, paper: float | None = None) -> Number:
-    """A number with its verdict: by the authors' code if that has it, else by the paper."""
+    """Add a verdict to a number, by the authors' code if that reports it, else by the paper."""
     if authors is None and paper is None:
         return number
     agrees = number.ours.agrees(*authors) if authors is not None else number.ours.agrees(paper or 0.0, None)
@@ -84,7 +84,7 @@ def _compared(number: Number, authors: published.Told | None, paper: float | Non
 
 
 def _unmet(number: Number, reason: str, authors: float | None, paper: float | None = None) -> Number:
-    """A number that others have under rules of theirs."""
+    """Mark a number that others report under different rules."""
     if paper is None and authors is None:
         return number
     told = None if authors is None else (authors, None)
@@ -94,7 +94,7 @@ def _unmet(number: Number, reason: str, authors: float | None, paper: float | No
 def _same(
     experiment: str, name: str, pair: tuple[Result, Result] | None, claim: str = "the paper claims all of them"
 ) -> Iterator[Number]:
-    """The share of replications in which both play the same; where that is claimed, it must be all."""
+    """Return the share of replications in which both play the same. If the paper claims it, it must be all."""
     if pair is not None:
         same = pair[0].at_end("digest") == pair[1].at_end("digest")
         verdict: Verdict = "agrees" if same.all() else "differs"
@@ -179,7 +179,7 @@ def _performance(results: Results) -> Iterator[Number]:
 
 
 def _surfaces(results: Results) -> Iterator[Number]:
-    """A rule of ours on the domains of the paper: nobody else reports these numbers."""
+    """Return the numbers of our own rule on the paper's domains, which nobody else reports."""
     for found in comparisons.allocations(results, OURS, "surfaces"):
         for policies in (found.small, found.large):
             for start in POLICIES if policies is found.small else (REPLAY, FULL):
@@ -260,7 +260,7 @@ def _theory(results: Results) -> Iterator[Number]:
 
 
 def _mean_of(values: Floats, wanted: Any) -> Floats:
-    """The mean of what is wanted, in each replication that has any."""
+    """Return the mean of the selected values in each replication that has any."""
     some = wanted.any(axis=1)
     means: Floats = np.where(wanted, values, 0.0)[some].sum(axis=1) / wanted[some].sum(axis=1)
     return means if len(means) else np.zeros(1)

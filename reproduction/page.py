@@ -1,4 +1,4 @@
-"""One self-contained HTML page of the reproduction: no script, no request, figures inline."""
+"""Writes one self-contained HTML page of the reproduction, without scripts or requests, and with figures inline."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from reproduction.results import shown
 
 _MARKS = {"agrees": "✓", "differs": "≠", "slip": "✎", "cannot be met": "✗", "not tested": "–"}
 
-# Of each experiment: its title, and what is set up, in a sentence or two.
+# For each experiment its title, and a sentence or two on what is set up.
 TITLES: dict[str, tuple[str, str]] = {
     "karmed": (
         "Ten arms, one in a round",
@@ -72,7 +72,7 @@ TITLES: dict[str, tuple[str, str]] = {
 
 
 def svg_of(panel: Panel, salt: str) -> str:
-    """A figure as an SVG element, the same for the same figure, with names of its own inside the page."""
+    """Turn a figure into an SVG element. The same figure gives the same text, with ids that are unique on the page."""
     buffer = io.StringIO()
     with mpl.rc_context({"svg.hashsalt": salt, "svg.fonttype": "none", "font.family": "sans-serif"}):
         panel.figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
@@ -105,7 +105,7 @@ def page(
     skipped: Sequence[str],
     timings: Sequence[tuple[str, str]],
 ) -> str:
-    """The page, from what is to be shown."""
+    """Return the page with all of this on it."""
     present = [section for section in sections if section[1] or section[2] or section[3]]
     parts = [
         "<h1>Artificial Replay, reproduced</h1>",
@@ -139,7 +139,7 @@ def page(
 
 
 def _verdicts(claims: Sequence[Claim], numbers: Sequence[Number]) -> str:
-    """How many claims, and numbers that others report, agree."""
+    """Count how many claims, and how many numbers that others report, agree."""
     reported = [number for number in numbers if number.paper is not None or number.authors is not None]
     told = []
     what: str
@@ -216,7 +216,7 @@ def _table(columns: Sequence[str], rows: Iterable[Sequence[str]], kind: str = "p
 
 
 def _list(items: Sequence[str] | None, none: str = "", unknown: str = "") -> str:
-    """A list; in other words, that it is empty, or that it is not known."""
+    """Return a list, or other words if it is empty or not known."""
     if not items:
         return f"<p>{escape(unknown if items is None else none)}</p>"
     return "<ul>" + "".join(f"<li>{escape(item)}</li>" for item in items) + "</ul>"

@@ -1,4 +1,4 @@
-"""One panel each: curves, bars, clouds of points, surfaces and partitions, all drawn in the same way."""
+"""Draws one panel: curves, bars, clouds of points, surfaces or partitions, all in the same style."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from matplotlib.figure import Figure
 from artreplay.compiling import Floats
 from artreplay.plots import Look
 
-_SIZE = (4.9, 4.0)  # inches: one panel fills a phone, three stand side by side on a desk
-_SHORT = 20  # letters: three such labels fit beside each other
-_WIDEST = 4.0  # points, of a line
-_CUT = 2.0  # a line that would make the panel this much taller leaves it
+_SIZE = (4.9, 4.0)  # inches; one panel fills a phone, three fit side by side on a desk
+_SHORT = 20  # letters; three such labels fit side by side
+_WIDEST = 4.0  # points; the width of a line
+_CUT = 2.0  # a line is cut if it would make the panel this many times taller
 
 
 class Panel(NamedTuple):
-    """A figure with a name for its file and the words under it."""
+    """A figure, with a name for its file and a caption."""
 
     name: str
     caption: str
@@ -37,7 +37,7 @@ class Line(NamedTuple):
 
 
 class Bar(NamedTuple):
-    """Means with standard errors, one for each group of bars; nan where there is none."""
+    """Means with standard errors, one for each group of bars, nan if there is none."""
 
     look: Look
     mean: Sequence[float]
@@ -45,9 +45,9 @@ class Bar(NamedTuple):
 
 
 def curves(title: str, x: str, y: str, lines: Sequence[Line], log: str = "", may_leave: Sequence[Look] = ()) -> Figure:
-    """Lines with bands of one standard error; those that may leave are cut where they would flatten the others.
+    """Draw lines with bands of one standard error. Lines in `may_leave` are cut if they would flatten the others.
 
-    Of a line that is cut the legend says where it ends.
+    The legend says where a cut line ends.
     """
     figure, axes = _panel(title, x, y)
     top = np.inf if "y" in log else _top(lines, may_leave)
@@ -72,14 +72,14 @@ def curves(title: str, x: str, y: str, lines: Sequence[Line], log: str = "", may
 
 
 def _top(lines: Sequence[Line], may_leave: Sequence[Look]) -> float:
-    """A little above the highest line that stays."""
+    """Return a height a little above the highest line that stays."""
     staying = max((float(line.mean.max()) for line in lines if line.look not in may_leave), default=0.0)
     tallest = max((float(line.mean.max()) for line in lines), default=0.0)
     return 1.24 * staying if tallest > _CUT * staying > 0.0 else 1.08 * tallest
 
 
 def bars(title: str, x: str, y: str, groups: Sequence[str], rows: Sequence[Bar], log: bool = False) -> Figure:
-    """Groups of bars with one standard error."""
+    """Draw groups of bars with one standard error."""
     figure, axes = _panel(title, x, y)
     width = 0.8 / max(len(rows), 1)
     places = np.arange(len(groups))
@@ -106,7 +106,7 @@ _HATCHES = ("", "////", "....", "xx", "--")
 
 
 def cloud(title: str, x: str, y: str, across: Floats, up: Floats, most: float) -> Figure:
-    """Points against what they may be at most: those above the line are too high."""
+    """Draw points against their upper limit. Points above the line are too high."""
     figure, axes = _panel(title, x, y)
     over = up > across
     axes.scatter(
@@ -123,7 +123,7 @@ def cloud(title: str, x: str, y: str, across: Floats, up: Floats, most: float) -
 
 
 def surface(title: str, means: Floats, cells: Floats | None = None, samples: Floats | None = None) -> Figure:
-    """Mean rewards over the unit square, darker for less; with the edges of cells, and samples as dots."""
+    """Draw mean rewards over the unit square, darker for less, with edges of cells, and samples as dots."""
     figure = Figure(figsize=_SIZE, layout="constrained")
     axes = figure.subplots()
     axes.set_title(title, fontsize=10.5, loc="left")
@@ -135,7 +135,7 @@ def surface(title: str, means: Floats, cells: Floats | None = None, samples: Flo
 
 
 def partition(title: str, cells: Floats, samples: Floats) -> Figure:
-    """The edges of cells over the samples of a log."""
+    """Draw the edges of cells over the samples of a log."""
     figure = Figure(figsize=_SIZE, layout="constrained")
     axes = figure.subplots()
     axes.set_title(title, fontsize=10.5, loc="left")
@@ -178,6 +178,6 @@ def _legend(figure: Figure, axes: Axes) -> None:
     options: dict[str, Any] = {"frameon": False, "fontsize": 8.5, "handlelength": 3.2}
     legend = figure.legend(handles, labels, loc="outside lower center", ncols=columns, **options)
     for handle in legend.legend_handles:
-        if isinstance(handle, PathCollection):  # dots that are faint where they are many
+        if isinstance(handle, PathCollection):  # dots are drawn faint if there are many, but not in the legend
             handle.set_alpha(1.0)
             handle.set_sizes([18.0])

@@ -1,8 +1,8 @@
-"""What others report: numbers printed in the paper, and numbers of the authors' code when it is run again.
+"""What others report: numbers printed in the paper, and numbers that the authors' code gives when it is run again.
 
-They are facts to compare with, and two different things. The authors' finite-arm numbers are means and standard errors
-over 60 seeds (of what is unused, from the error of what is used), with K=10, T=1,000, Bernoulli rewards, arms logged
-uniformly and log(1 + T) in the bonus.
+The two differ in places. The authors' numbers for finite arms are means and standard errors over 60 seeds, with K=10,
+T=1,000, Bernoulli rewards, arms logged uniformly and log(1 + T) in the bonus. The error of an unused share is that of
+the used share.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ TITLE = "Artificial Replay: A Meta-Algorithm for Harnessing Historical Data in B
 PREPRINT = "arXiv:2210.00025"
 AUTHORS = ("Siddhartha Banerjee", "Sean R. Sinclair", "Milind Tambe", "Lily Xu", "Christina Lee Yu")
 
-Told = tuple[float, float | None]  # a mean and its standard error, None where none is given
+Told = tuple[float, float | None]  # a mean and its standard error, or None if it is not reported
 
 RANDOM, FIRST, BY_END, UNUSED = "random", "used before the first online action", "used by T", "unused %"
 
@@ -54,7 +54,7 @@ ARMS_IN_PAPER: dict[tuple[int, int], dict[str, float]] = {
     (3, 1000): {FIRST: 471, BY_END: 740},
 }
 
-# Regret with a uniform log: (algorithm, policy, rows of the log); without the fallback over 30 seeds.
+# Regret with a uniform log: (algorithm, policy, rows of the log). Without the fallback, 30 seeds.
 RANDOMISED: dict[tuple[str, str, int], Told] = {
     ("Thompson", IGNORANT, 1000): (26.7, 1.7),
     ("Thompson", FULL, 100): (13.0, 1.5),

@@ -1,4 +1,4 @@
-"""Writes the report of the reproduction: the page, the figures beside it, and every number as JSON."""
+"""Writes the report of the reproduction: the page, its figures, and every number as JSON."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from reproduction.published import AUTHORS, TITLE
 from reproduction.results import Results
 from reproduction.runner import missing
 
-SCHEMA = Path(__file__).with_name("summary.schema.json")  # what summary.json is made of; a copy lies beside it
+SCHEMA = Path(__file__).with_name("summary.schema.json")  # the schema of summary.json; a copy is written next to it
 FORMAT = 2  # of summary.json
-_DIGITS = 10  # of its numbers
-_PACKAGES = ("numba", "numpy", "pyarrow", "scikit-learn")  # on which results depend
+_DIGITS = 10  # digits of its numbers
+_PACKAGES = ("numba", "numpy", "pyarrow", "scikit-learn")  # packages that results depend on
 
 
 def write_report(results: Results, folder: str | os.PathLike[str], version: str, jobs: int = 1) -> Path:
-    """Write `index.html`, `summary.json`, `timings.json` and the folder `figures`; the path of the page."""
+    """Write `index.html`, `summary.json`, `timings.json` and the folder `figures`. Return the path of the page."""
     target = Path(folder)
     names = [experiment.name for experiment in results.experiments]
     if not any(results.has(name) for name in names):
@@ -73,7 +73,7 @@ def write_report(results: Results, folder: str | os.PathLike[str], version: str,
 def summary(
     results: Results, all_claims: Sequence[Claim], all_numbers: Sequence[Number], version: str
 ) -> dict[str, Any]:
-    """Every number and claim; the same bytes for the same seed, so that times are not among them."""
+    """Collect every number and claim. The same seed gives the same bytes, so times are not among them."""
     return {
         "$schema": SCHEMA.name,
         "format": FORMAT,
@@ -109,7 +109,7 @@ def summary(
 
 
 def _versions(version: str) -> dict[str, str | None]:
-    """What this was made with; None for what is not installed."""
+    """Return the versions of what this was made with, None for what is not installed."""
     found: dict[str, str | None] = {"artreplay": version, "python": platform.python_version()}
     for name in _PACKAGES:
         try:
@@ -120,7 +120,7 @@ def _versions(version: str) -> dict[str, str | None]:
 
 
 def timings(results: Results) -> dict[str, dict[str, float]]:
-    """Processor seconds of what was computed: by experiment, and of each setting."""
+    """Return the processor seconds of everything computed, by experiment and by setting."""
     by_experiment: dict[str, float] = {}
     by_setting: dict[str, float] = {}
     for setting in results.settings():
@@ -133,7 +133,7 @@ def timings(results: Results) -> dict[str, dict[str, float]]:
 
 
 def _all_of(*lists: list[str] | None) -> list[str] | None:
-    """One list after another; None where there is none."""
+    """Join lists, or return None if one of them is None."""
     known = [each for each in lists if each is not None]
     return [line for each in known for line in each] if known else None
 
@@ -146,7 +146,7 @@ def _of(name: str, all_claims: Sequence[Claim], all_numbers: Sequence[Number]) -
 
 
 def _draw(results: Results, folder: Path, jobs: int) -> dict[str, list[Drawn]]:
-    """Draw all panels, in several processes if that pays; figures of a former report that are not in this one go."""
+    """Draw all panels, in several processes if that is faster. Remove figures of an older report that are not in it."""
     folder.mkdir(parents=True, exist_ok=True)
     before = {path for name in TITLES for kind in ("png", "pdf") for path in folder.glob(f"{name}-*.{kind}")}
     parts = [results.only(experiment.name) for experiment in results.experiments]
@@ -162,7 +162,7 @@ def _draw(results: Results, folder: Path, jobs: int) -> dict[str, list[Drawn]]:
 
 
 def _drawn_parts(parts: Sequence[Results], folder: Path, jobs: int) -> Any:
-    """The figures of one experiment after another."""
+    """Draw the figures of one experiment after another."""
     if jobs == 1 or len(parts) == 1:
         return map(_draw_part, parts, [folder] * len(parts))
     from joblib import Parallel, delayed
@@ -173,13 +173,13 @@ def _drawn_parts(parts: Sequence[Results], folder: Path, jobs: int) -> Any:
 
 
 def _draw_part(results: Results, folder: Path) -> tuple[str, list[Drawn]]:
-    """Write the figures of the one experiment as PNG and PDF; they come back as SVG for the page."""
+    """Write the figures of one experiment as PNG and PDF, and return them as SVG for the page."""
     (experiment,) = results.experiments
     drawn = []
     for panel in panels(results, experiment.name) if results.has(experiment.name) else []:
         name = f"{experiment.name}-{panel.name}"
         panel.figure.savefig(folder / f"{name}.png", dpi=150)
-        panel.figure.set_layout_engine("none")  # what the first drawing found is good for the others
+        panel.figure.set_layout_engine("none")  # the layout of the first drawing serves for the others
         panel.figure.savefig(folder / f"{name}.pdf", metadata={"CreationDate": None})
         drawn.append(Drawn(name, panel.caption, svg_of(panel, name)))
     return experiment.name, drawn
@@ -189,7 +189,7 @@ def _draw_part(results: Results, folder: Path) -> tuple[str, list[Drawn]]:
 
 
 def _skipped(results: Results) -> list[str]:
-    """What is not there, and what it needs."""
+    """List what is missing, and what it needs."""
     found: dict[str, int] = {}
     for setting in results.missing():
         lacking = missing(setting)
@@ -202,7 +202,7 @@ def _skipped(results: Results) -> list[str]:
 
 
 def _setting(results: Results) -> str:
-    words = f"{_scale_in_words(results)} (the number behind each mean is in brackets)."
+    words = f"{_scale_in_words(results)} (the number of replications of each mean is in brackets)."
     if results.scale.horizon != FULL_SCALE.horizon:
         words = f"A tiny run, to try the machinery: its numbers mean nothing. {words}"
     if results.of_other_code:
@@ -217,7 +217,7 @@ def _scale_in_words(results: Results) -> str:
 
 
 def _write_text(path: Path, text: str) -> None:
-    """Write a file under another name first, so that nobody reads half of it."""
+    """Write a file under a temporary name first, so that nobody reads half of it."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         temporary.write_text(text, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Results on disk: one folder for each setting, written whole or not at all, checked when read."""
+"""Keeps results on disk in one folder for each setting. Each is written whole or not at all, and checked when read."""
 
 from __future__ import annotations
 
@@ -24,39 +24,39 @@ _TABLE, _DOCUMENT = "result.parquet", "setting.json"
 _DAY = 86_400.0  # seconds
 _COLUMNS = ("metric", "replication", "x", "value")
 
-CELL = ("low x", "low y", "high x", "high y", "level", "count", "index")  # what is kept of a cell
-SAMPLE = ("x", "y", "level", "reward")  # what is kept of a sample
+CELL = ("low x", "low y", "high x", "high y", "level", "count", "index")  # the columns of a cell
+SAMPLE = ("x", "y", "level", "reward")  # the columns of a sample
 
-Series = tuple[Floats, Floats]  # where it was measured, and the values: one row for each replication
+Series = tuple[Floats, Floats]  # where it was measured, and the values with a row for each replication
 Measured = Mapping[str, Series]  # by the name of what was measured
 
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """What a setting gave, the seconds of processor time it took, and the code that computed it."""
+    """The result of a setting, the processor seconds it took, and the code that computed it."""
 
     measured: Measured
     seconds: float
-    timings: tuple[float, ...] = ()  # seconds of a replication, measured several times, where that is shown
+    timings: tuple[float, ...] = ()  # seconds of a replication, measured several times, if a figure shows them
     code: str = ""  # a fingerprint of the sources
-    key: str = ""  # of the setting, once it is stored
+    key: str = ""  # the key of the setting, once it is stored
 
     def at_end(self, metric: str) -> Floats:
-        """The last value of each replication."""
+        """Return the last value of each replication."""
         values: Floats = self.measured[metric][1][:, -1]
         return values
 
     def at_start(self, metric: str) -> Floats:
-        """The first value of each replication."""
+        """Return the first value of each replication."""
         values: Floats = self.measured[metric][1][:, 0]
         return values
 
     def cells(self) -> Floats:
-        """The cells of a partition, one in each row: `CELL` names the columns."""
+        """Return the cells of a partition, one in each row. `CELL` names the columns."""
         return self._rows("cell", len(CELL))
 
     def samples(self) -> Floats:
-        """The samples of the log behind a partition, one in each row: `SAMPLE` names the columns."""
+        """Return the samples of the log of a partition, one in each row. `SAMPLE` names the columns."""
         return self._rows("sample", len(SAMPLE))
 
     def _rows(self, metric: str, columns: int) -> Floats:
@@ -65,17 +65,17 @@ class Result:
 
 
 class Store:
-    """A folder of results: a finished setting is a folder in it that is named by its key."""
+    """A folder of results. Each finished setting has a folder in it, named by its key."""
 
     def __init__(self, root: str | os.PathLike[str]) -> None:
         self.root = Path(root)
 
     def folder(self, setting: Setting) -> Path:
-        """Where the result of a setting is, or will be."""
+        """Return the folder of a setting's result, whether it exists or not."""
         return self.root / setting.key
 
     def state(self, setting: Setting) -> str:
-        """Either "finished" or "missing", or what is wrong with a result that cannot be used."""
+        """Return "finished" or "missing", or what is wrong with a result that cannot be used."""
         if not self.folder(setting).exists():
             return "missing"
         try:
@@ -85,7 +85,7 @@ class Store:
         return "finished"
 
     def write(self, setting: Setting, result: Result) -> None:
-        """Keep the result of a setting: under a temporary name first, renamed when it is whole."""
+        """Write the result of a setting under a temporary name, and rename it once it is whole."""
         target = self.folder(setting)
         temporary = self._beside(target)
         try:
@@ -102,14 +102,14 @@ class Store:
             self._put(temporary, target)
         except OSError as error:
             raise InvalidFile(
-                f"the result of {setting.describe()} cannot be written to {self.root}: {error.strerror or error}; "
-                "what was finished before is kept, and the next run goes on from there"
+                f"the result of {setting.describe()} cannot be written to {self.root}: {error.strerror or error}. "
+                "Finished results are kept, and the next run continues from there"
             ) from error
         finally:
             _remove(temporary)
 
     def _put(self, whole: Path, target: Path) -> None:
-        """Give a whole result its name; what had the name goes, and comes back if that fails."""
+        """Give a whole result its name. An older result is removed, and comes back if that fails."""
         old = self._beside(target)
         try:
             os.replace(target, old)
@@ -126,18 +126,18 @@ class Store:
             _remove(old)
 
     def _beside(self, target: Path) -> Path:
-        """A name of its own for something that is not whole yet, or no longer wanted."""
+        """Return a unique name for something that is not whole yet, or no longer needed."""
         return self.root / f".{target.name}.{uuid.uuid4().hex[:12]}.part"
 
     def sweep(self) -> None:
-        """Remove what runs that were killed more than a day ago left unfinished."""
+        """Remove unfinished files of runs that were killed more than a day ago."""
         for part in self.root.glob(".*.part"):
             with contextlib.suppress(OSError):
                 if time.time() - part.stat().st_mtime > _DAY:
                     _remove(part)
 
     def read(self, setting: Setting) -> Result:
-        """The result of a setting, checked."""
+        """Read and check the result of a setting."""
         folder = self.folder(setting)
         try:
             document = json.loads((folder / _DOCUMENT).read_bytes())
@@ -164,7 +164,7 @@ def _remove(path: Path) -> None:
 
 
 def _write_whole(path: Path, data: bytes) -> None:
-    """Write a file and see that it reaches the disk."""
+    """Write a file and make sure that it reaches the disk."""
     with open(path, "wb") as file:
         file.write(data)
         file.flush()

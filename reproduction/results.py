@@ -1,4 +1,4 @@
-"""Looking results up by what they are results of, and comparing them."""
+"""Finds the results of settings, and compares them."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from reproduction.computing import code_fingerprint
 from reproduction.result_store import Result, Store
 from reproduction.setting import Setting
 
-WIDE = 3.5  # standard errors of a difference that are still agreement
+WIDE = 3.5  # a difference of up to this many standard errors is agreement
 
 
 class Estimate(NamedTuple):
-    """A mean with its standard error (nan where there is one value only)."""
+    """A mean with its standard error, which is nan for a single value."""
 
     mean: float
     error: float
     replications: int
 
     def agrees(self, mean: float, error: float | None) -> bool:
-        """Whether the difference from another mean is within 3.5 of its standard errors."""
+        """Return whether the difference from another mean is within 3.5 of its standard errors."""
         own = 0.0 if math.isnan(self.error) else self.error
         return abs(self.mean - mean) <= WIDE * math.hypot(own, error or 0.0)
 
 
 def shown(value: Estimate) -> str:
-    """A mean and its standard error, with the digits that the error leaves, for people to read.
+    """Format a mean and its standard error for people, with as many digits as the error supports.
 
     >>> shown(Estimate(29.31, 1.64, 60)), shown(Estimate(962.0, 9.9, 60)), shown(Estimate(2248.06, 0.36, 60))
     ('29.3 ± 1.6', '962 ± 10', '2,248.06 ± 0.36')
@@ -47,7 +47,7 @@ def shown(value: Estimate) -> str:
 
 
 def estimate(values: Floats) -> Estimate:
-    """The mean over replications."""
+    """Return the mean over replications with its standard error."""
     return Estimate(*mean_and_error(values), len(values))
 
 
@@ -59,7 +59,7 @@ class Results:
         self.experiments = list(experiments)
         self.store = store
         self._of: dict[str, Result | None] = {}
-        self.damaged: dict[str, str] = {}  # by the key of a setting, what is wrong with its result
+        self.damaged: dict[str, str] = {}  # what is wrong with a result, by the key of its setting
         self.of_other_code = 0  # results that other sources computed
         for setting in self.settings():
             if setting.key not in self._of:
@@ -77,7 +77,7 @@ class Results:
             return None
 
     def only(self, name: str) -> Results:
-        """The results of one experiment, already read."""
+        """Return the results of one experiment, without reading them again."""
         part = copy.copy(self)
         part.experiments = [experiment for experiment in self.experiments if experiment.name == name]
         wanted = {setting.key for setting in part.settings()}
@@ -85,23 +85,23 @@ class Results:
         return part
 
     def settings(self) -> list[Setting]:
-        """All settings, in the order of the catalogue."""
+        """Return all settings, in the order of the catalogue."""
         return [setting for experiment in self.experiments for setting in experiment.settings]
 
     def has(self, experiment: str) -> bool:
-        """Whether any setting of an experiment has a result."""
+        """Return whether any setting of an experiment has a result."""
         return any(self._of[setting.key] is not None for setting in self.settings() if setting.experiment == experiment)
 
     def missing(self) -> list[Setting]:
-        """The settings without a result."""
+        """Return the settings without a result."""
         return [setting for setting in self.settings() if self._of[setting.key] is None]
 
     def of(self, setting: Setting) -> Result | None:
-        """The result of a setting."""
+        """Return the result of a setting."""
         return self._of[setting.key]
 
     def get(self, experiment: str, **parameters: Any) -> Result | None:
-        """The result of the one setting of an experiment that has these parameters (None: that lacks them)."""
+        """Return the result of the one setting of an experiment with these parameters. None means without one."""
         kind = parameters.pop("kind", None)
         fitting = [
             setting
@@ -116,30 +116,30 @@ class Results:
 
 
 def same_actions(one: Result, other: Result) -> float:
-    """The share of replications in which both played the same in every round."""
+    """Return the share of replications in which both took the same actions in every round."""
     return float((one.at_end("digest") == other.at_end("digest")).mean())
 
 
 def difference(one: Result, other: Result, metric: str = "regret") -> Estimate:
-    """By how much the first is larger at the end: the mean over replications, which are paired."""
+    """Return how much larger the first is at the end: the mean over paired replications."""
     first, second = one.at_end(metric), other.at_end(metric)
     paired = min(len(first), len(second))
     return estimate(first[:paired] - second[:paired])
 
 
 def larger(one: Result, other: Result) -> bool:
-    """Whether the regret of the first is larger, beyond two standard errors of the difference."""
+    """Return whether the first has more regret, beyond two standard errors of the difference."""
     mean, error, _ = difference(one, other)
     return mean > 2.0 * (0.0 if math.isnan(error) else error) and mean > 0.0
 
 
 def reduced(ignorant: Result, full: Result) -> bool:
-    """Whether a log reduces regret considerably: beyond two standard errors, and by a twentieth at least."""
+    """Return whether a log reduces regret considerably: beyond two standard errors, and by at least a twentieth."""
     return larger(ignorant, full) and full.at_end("regret").mean() <= 0.95 * ignorant.at_end("regret").mean()
 
 
 def slower(one: Result, other: Result) -> bool:
-    """Whether a replication of the first takes longer, beyond two standard errors of the difference."""
+    """Return whether a replication of the first takes longer, beyond two standard errors of the difference."""
     if not one.timings or not other.timings:
         return False
     mine, theirs = estimate(np.array(one.timings)), estimate(np.array(other.timings))
@@ -147,7 +147,7 @@ def slower(one: Result, other: Result) -> bool:
 
 
 def curve(result: Result, metric: str) -> tuple[Floats, Floats, Floats]:
-    """Where, mean and standard error of a series."""
+    """Return the rounds, the mean and the standard error of a series."""
     x, values = result.measured[metric]
     error = values.std(axis=0, ddof=1) / math.sqrt(len(values)) if len(values) > 1 else np.zeros(values.shape[1])
     return x, values.mean(axis=0), error

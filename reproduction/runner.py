@@ -1,4 +1,4 @@
-"""Computes settings that have no result yet, in several processes or on a cluster, and keeps each as it comes."""
+"""Computes settings without a result, in several processes or on a cluster, and writes each result as it comes."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from reproduction.setting import Setting
 
 Backend = Literal["loky", "dask", "ray"]
 
-_PATIENCE = 10.0  # seconds in which a cluster must answer
+_PATIENCE = 10.0  # seconds to wait for a cluster to answer
 
 
 class WorkerLost(ArtReplayError):
-    """A process that computed a setting was killed; what was finished is kept."""
+    """A process that computed a setting was killed. Finished results are kept."""
 
 
 @dataclass
@@ -35,17 +35,17 @@ class Done:
     """What a run did."""
 
     computed: list[Setting] = field(default_factory=list)
-    found: list[Setting] = field(default_factory=list)  # finished before
-    skipped: list[Setting] = field(default_factory=list)  # what they need is not there
+    found: list[Setting] = field(default_factory=list)  # finished in an earlier run
+    skipped: list[Setting] = field(default_factory=list)  # settings that need a package that is missing
     damaged: list[str] = field(default_factory=list)  # what was wrong with results that were computed again
-    of_other_code: int = 0  # results that were found, and that other sources computed
+    of_other_code: int = 0  # results that were found, computed by other sources
     seconds: float = 0.0
-    seconds_before_training: float = 0.0  # until only settings that train an estimator were left
-    processor_seconds: dict[str, float] = field(default_factory=dict)  # by the key of what was computed
+    seconds_before_training: float = 0.0  # seconds until only settings that train an estimator were left
+    processor_seconds: dict[str, float] = field(default_factory=dict)  # by the key of the setting
 
 
 def missing(setting: Setting) -> str | None:
-    """What a setting needs and is not there; None if it can be computed."""
+    """Return what a setting needs that is missing, or None if it can be computed."""
     if setting.needs == SCIKIT and importlib.util.find_spec("sklearn") is not None:
         return None
     return setting.needs
@@ -61,10 +61,10 @@ def run(
     address: str | None = None,
     mode: Mode = "auto",
 ) -> Done:
-    """Compute what is not finished; each result is written as it comes, so that the next run goes on from there.
+    """Compute unfinished settings. Each result is written as it comes, so the next run continues from there.
 
-    Results do not depend on `jobs`, `backend` or `mode`. `address` is that of a running cluster; without it one is
-    started on this machine.
+    Results do not depend on `jobs`, `backend` or `mode`. `address` is that of a running cluster. Without it, a cluster
+    is started on this machine.
     """
     check_backend(backend, address)
     if jobs is not None or address is None:
@@ -88,22 +88,22 @@ def run(
 
 
 def check_backend(backend: str, address: str | None) -> None:
-    """Refuse a backend that does not exist, or that goes nowhere."""
+    """Refuse a backend that does not exist, or an address for a backend that has none."""
     if backend not in get_args(Backend):
         raise InvalidParameter(f"the backend must be one of {', '.join(get_args(Backend))}, got {backend!r}")
     if backend == "loky" and address is not None:
-        raise InvalidParameter("an address is for the backends dask and ray, loky stays on this machine")
+        raise InvalidParameter("an address is for the backends dask and ray, and loky stays on this machine")
 
 
 def checked_jobs(jobs: int | None) -> int:
-    """How many processes there are to be; one for each core if it is not said."""
+    """Return how many processes to use, by default one for each core."""
     if jobs is not None:
         return checked_count("jobs", jobs)
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _plan(settings: Iterable[Setting], store: Store, force: bool, done: Done) -> list[Setting]:
-    """The settings to compute, each once: the longest first, but those that train an estimator last."""
+    """Return the settings to compute, each once. The longest come first, and those that train an estimator last."""
     todo = []
     for setting in {setting.key: setting for setting in settings}.values():
         if missing(setting) is not None:
@@ -121,12 +121,12 @@ def _plan(settings: Iterable[Setting], store: Store, force: bool, done: Done) ->
 
 
 def _trains(setting: Setting) -> bool:
-    """Whether an estimator is trained over and over, which takes by far the longest."""
+    """Return whether an estimator is trained again and again, which takes by far the longest."""
     return bool(setting.get("algorithm") == "Regressor")
 
 
 def _guess(setting: Setting) -> float:
-    """About how long a setting takes, in no unit: what is long comes first, so that all processes end together."""
+    """Guess how long a setting takes, in no particular unit. Long settings come first, so processes end together."""
     by_round = {
         "Regressor": 500.0,
         "IDS": 100.0,
@@ -148,10 +148,14 @@ def _results(
         return
     from joblib import Parallel, delayed
 
-    workers = -1 if jobs is None else jobs  # all that a cluster has
+    workers = -1 if jobs is None else jobs  # -1 uses all workers of a cluster
     with _cluster(backend, address, jobs), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "[0-9]* tasks which were still being processed")  # when a run is stopped
-        warnings.filterwarnings("ignore", "A worker stopped while some jobs")  # one that grew large is replaced
+        warnings.filterwarnings(
+            "ignore", "[0-9]* tasks which were still being processed"
+        )  # raised when a run is stopped
+        warnings.filterwarnings(
+            "ignore", "A worker stopped while some jobs"
+        )  # raised when joblib replaces a worker that uses much memory
         try:
             for batch in _batches(todo, backend, workers):
                 how = "list" if backend == "ray" else "generator_unordered"
@@ -159,13 +163,13 @@ def _results(
                 yield from parallel(delayed(_computed)(setting, mode) for setting in batch)
         except _lost_worker_errors() as error:
             raise WorkerLost(
-                "a process that computed a setting was killed (was there enough memory?); "
-                "what was finished before is kept, and the next run goes on from there"
+                "a process that computed a setting was killed. Was there enough memory? "
+                "Finished results are kept, and the next run continues from there"
             ) from error
 
 
 def _batches(todo: list[Setting], backend: Backend, workers: int) -> list[list[Setting]]:
-    """All at once; but joblib on ray hands results out only when a whole batch is done, so that those are small."""
+    """Return all settings in one batch. On ray batches are small, because joblib returns only whole ones."""
     size = len(todo) if backend != "ray" else 4 * abs(workers)
     return [todo[first : first + size] for first in range(0, len(todo), max(size, 1))]
 
@@ -199,7 +203,7 @@ def _cluster(backend: Backend, address: str | None, jobs: int | None) -> Iterato
             yield
     elif backend == "dask":
         distributed = _package("distributed", "dask")
-        logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what goes wrong is told by us
+        logging.getLogger("distributed").setLevel(logging.CRITICAL)  # our own error says what went wrong
         try:
             if address is None:
                 made = distributed.Client(n_workers=jobs, threads_per_worker=1, dashboard_address=None)
@@ -230,7 +234,7 @@ def _cluster(backend: Backend, address: str | None, jobs: int | None) -> Iterato
 
 
 def _check_reachable(address: str | None) -> None:
-    """Say soon that nobody listens at an address host:port: ray itself would wait for minutes."""
+    """Refuse an address host:port where nobody listens, because ray itself would wait for minutes."""
     host, _, port = (address or "").removeprefix("ray://").rpartition(":")
     if host and port.isdigit():
         try:

@@ -1,4 +1,4 @@
-"""A setting: one line of one figure, as data; settings of equal content share a result."""
+"""A setting is one line of one figure, as data. Settings with the same content share a result."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from functools import cached_property
 from typing import Any
 
 REPLAY, FULL, BATCH, IGNORANT = "artificial-replay", "full-start", "full-start-batch", "ignorant"  # starts
-FORMAT = 1  # of results; a change in what a setting means, or in how results are stored, makes it larger
+FORMAT = 1  # of results; raise it when the meaning of a setting or the storage of results changes
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What is computed: a kind of computation, its parameters, how many replications, and the seed.
+    """What to compute: a kind of computation, its parameters, the number of replications, and the seed.
 
-    `experiment` says where it is shown and `needs` what must be there to compute it; they are no part of the key, so
-    that two figures share a line they have in common.
+    `experiment` says where it is shown, and `needs` which package it requires. Neither is a part of the key, so two
+    figures can share a line.
     """
 
     experiment: str
@@ -33,7 +33,7 @@ class Setting:
         return f"{self.kind}-{hashlib.blake2b(self.content().encode(), digest_size=10).hexdigest()}"
 
     def content(self) -> str:
-        """Everything that determines the result, as canonical JSON."""
+        """Return everything that determines the result, as canonical JSON."""
         document = {
             "format": FORMAT,
             "kind": self.kind,
@@ -51,11 +51,11 @@ class Setting:
         return self._by_name[name]
 
     def get(self, name: str, default: Any = None) -> Any:
-        """A parameter, or the default where it has none."""
+        """Return a parameter, or the default if it has none."""
         return self._by_name.get(name, default)
 
     def describe(self) -> str:
-        """A few words for messages.
+        """Describe the setting in a few words for messages.
 
         >>> make_setting("karmed", "simulate", 60, 0, start="full-start", history=10).describe()
         'karmed (history 10, start full-start)'
@@ -64,7 +64,7 @@ class Setting:
         return f"{self.experiment} ({', '.join(shown)})" if shown else self.experiment
 
 
-# The parameters that tell the settings of one experiment apart.
+# The parameters in which settings of one experiment differ.
 _TELLING = ("algorithm", "bad_share", "cells", "environment", "history", "log", "noise", "options", "start")
 
 
@@ -75,6 +75,6 @@ def _text(value: Any) -> str:
 def make_setting(
     experiment: str, kind: str, replications: int, seed: int, needs: str | None = None, **parameters: Any
 ) -> Setting:
-    """A setting with its parameters given by name; those that are None are left out."""
+    """Make a setting from parameters by name, leaving out those that are None."""
     kept = tuple(sorted((name, value) for name, value in parameters.items() if value is not None))
     return Setting(experiment, kind, kept, replications, seed, needs)

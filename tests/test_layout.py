@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import tomllib
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 from types import ModuleType
 
@@ -25,6 +26,26 @@ def test_no_two_files_of_a_package_have_the_same_name(package: ModuleType) -> No
     paths = [path.relative_to(folder) for path in folder.rglob("*.py") if path.stem not in ("__init__", "__main__")]
     names = Counter(path.name for path in paths)
     assert [str(path) for path in paths if names[path.name] > 1] == []
+
+
+def test_no_two_modules_of_a_package_define_a_class_of_the_same_name() -> None:
+    places = defaultdict(set)
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef):
+                places[node.name].add(str(path.relative_to(PACKAGE)))
+    assert {name: paths for name, paths in places.items() if len(paths) > 1} == {}
+
+
+@pytest.mark.parametrize("layer", ["replay", "engine", "studies"])
+def test_less_than_a_tenth_of_parameters_and_results_may_be_anything(layer: str) -> None:
+    notes = []
+    for path in (PACKAGE / layer).glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef):
+                arguments = (argument.annotation for argument in [*node.args.args, *node.args.kwonlyargs])
+                notes += [ast.unparse(note) for note in (*arguments, node.returns) if note is not None]
+    assert notes.count("Any") < 0.1 * len(notes)
 
 
 def test_the_architecture_names_files_and_folders_that_exist() -> None:

@@ -1,4 +1,4 @@
-"""What the paper plays and the package does not offer: algorithms of the reproduction's own."""
+"""Algorithms that the paper plays and the package does not offer."""
 
 from reproduction.algorithms.batch_start import BatchStart
 from reproduction.algorithms.plain_thompson import PlainThompson

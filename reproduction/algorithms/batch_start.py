@@ -15,15 +15,15 @@ from artreplay.errors import InvalidParameter
 
 @compiled
 class BatchLoad(NamedTuple):
-    """A component that is shown rows of a log as one count and one sum per arm, before it proposes."""
+    """A component that gets the rows of a log as one count and one sum per arm, before it proposes."""
 
     rule: Any
-    counts: Ints  # of each arm: the rows that wait
+    counts: Ints  # of each arm: how many rows wait
     sums: Floats
-    waiting: Ints  # 1 if there are such rows, in one entry
+    waiting: Ints  # one entry: 1 if rows wait
 
     def propose(self, out: Ints) -> int:
-        """What the component proposes once it has all rows."""
+        """Propose what the component proposes once it has all rows."""
         self.load_all()
         units: int = self.rule.propose(out)
         return units
@@ -55,9 +55,10 @@ class BatchLoad(NamedTuple):
 
 
 class BatchStart(ArmAlgorithm):
-    """A base over arms that loads its log at once, as one count and one sum per arm. It is for Full Start.
+    """A base over arms that loads its log in one step, as one count and one sum per arm. It is for Full Start.
 
-    An index that is a running minimum depends on the order of the samples, so this is another algorithm than the base.
+    An index that is a running minimum depends on the order of the samples, so this is not the same algorithm as the
+    base.
 
     >>> import artreplay as ar
     >>> from reproduction.algorithms import BatchStart
@@ -73,7 +74,7 @@ class BatchStart(ArmAlgorithm):
     def __init__(self, base: ArmAlgorithm) -> None:
         if not (isinstance(base, ArmAlgorithm) and base.takes_totals) or base.table is not None:
             raise InvalidParameter(
-                f"base must be an algorithm over arms that keeps a count and a sum of each, got {base!r}"
+                f"base must be an algorithm over arms that keeps one count and one sum for each arm, got {base!r}"
             )
         super().__init__(base.n_arms, None, base.reward_range, bounded=False)
         self.base = base
@@ -85,7 +86,7 @@ class BatchStart(ArmAlgorithm):
 
     @property
     def width(self) -> int:
-        """The most units in one proposal."""
+        """The largest number of units in a proposal."""
         return self.base.width
 
     @property

@@ -1,4 +1,4 @@
-"""Thompson sampling as the paper plays it: what it proposes is served."""
+"""Thompson sampling as the paper plays it: rows are shown for what it proposes."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from artreplay.streams import POSTERIOR, beta
 
 @compiled
 class PosteriorSampling(NamedTuple):
-    """Draw a mean for every arm from its posterior, propose the arm with the highest."""
+    """Draws a mean for every arm from its posterior, and proposes the arm with the highest."""
 
     key: Words
     posterior: BetaPosterior
-    proposals: Ints  # made so far, in one entry
+    proposals: Ints  # one entry: how many proposals were made so far
 
     def propose(self, out: Ints) -> int:
-        """The arm whose drawn mean is highest; draws are keyed by arm and proposal number."""
+        """Propose the arm with the highest draw. Draws are keyed by the arm and the number of the proposal."""
         number = self.proposals[0]
         self.proposals[0] = number + 1
         highest = -1.0
@@ -48,8 +48,8 @@ class PosteriorSampling(NamedTuple):
 class PlainThompson(ArmAlgorithm):
     """Thompson sampling with a Beta(1, 1) prior on the mean of each arm, whose draws are keyed by proposals.
 
-    An arm must win again for every logged sample of it, so that arms with much data are proposed less often than under
-    Full Start. `ar.ThompsonSampling` draws once in a round, and is exact.
+    An arm must win once for every logged sample of it, so arms with many rows are proposed less often than under Full
+    Start. `ar.ThompsonSampling` draws once per round, and is exact.
 
     >>> from reproduction.algorithms import PlainThompson
     >>> PlainThompson(3, seed=1).propose() in (0, 1, 2)

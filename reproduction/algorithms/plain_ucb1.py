@@ -1,4 +1,4 @@
-"""UCB1 as the paper speaks of it: what it proposes is served."""
+"""UCB1 as in the paper: rows are shown for what it proposes."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from artreplay.parameters import checked
 
 
 class PlainUCB1(ar.UCB1):
-    """UCB1 whose log t counts the samples it was shown, so that its indices differ from those of Full Start.
+    """UCB1 whose log t counts only the samples it was shown, so its indices differ from those of Full Start.
 
-    `ar.UCB1` counts the whole log, read or not, and is exact.
+    `ar.UCB1` counts the whole log, whether it was read or not, and is exact.
 
     >>> from reproduction.algorithms import PlainUCB1
     >>> PlainUCB1(3).propose()

@@ -1,4 +1,4 @@
-"""Information-directed sampling as the code behind the paper's figure does it."""
+"""Information-directed sampling as in the code of the paper's authors."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from artreplay.history import Label
 from artreplay.parameters import Seed, checked
 from artreplay.streams import CHOICE, POSTERIOR, beta, uniform
 
-DRAWS = 1000  # of each arm
+DRAWS = 1000  # draws of each arm
 SURE = 0.99  # it commits to an arm that is optimal with this probability
 LITTLE = 1e-6  # ... and falls back to the arm with the least gain when any gain is below this
 
 
 @compiled
 class SampledIDS(NamedTuple):
-    """1,000 draws per arm, redrawn for the arm just shown; it commits, and it falls back."""
+    """Keeps 1,000 draws per arm, and draws again for the arm just shown. It can commit, and has a fallback."""
 
     key: Words
     posterior: BetaPosterior
     proposals: Ints
     stale: Ints
     drawn: Floats  # (draw, arm)
-    committed: Ints  # the arm it commits to for ever, in one entry; −1 before
+    committed: Ints  # one entry: the arm it has committed to for ever, or −1
     fallback: int
     outlook: BestArmOdds
 
     def propose(self, out: Ints) -> int:
-        """The arm to play; the draw that settles a mixture or a tie is keyed by the proposal number."""
+        """Propose an arm. The draw that decides a mixture or a tie is keyed by the number of the proposal."""
         number = self.proposals[0]
         self.proposals[0] = number + 1
         if self.committed[0] < 0:
@@ -71,7 +71,7 @@ class SampledIDS(NamedTuple):
         self.stale[unit] = 1
 
     def redraw(self, arm: int) -> None:
-        """Fresh draws of one arm's mean, keyed by the arm and how many samples it has been shown."""
+        """Draw the mean of an arm again, keyed by the arm and the number of its samples."""
         first = self.posterior.tally.counts[arm] * len(self.drawn)
         a = self.posterior.a(arm)
         b = self.posterior.b(arm)
@@ -79,7 +79,7 @@ class SampledIDS(NamedTuple):
             self.drawn[m, arm] = beta(self.key[0], POSTERIOR, arm, first + m, a, b)
 
     def look(self) -> None:
-        """Counts and means over the draws."""
+        """Compute counts and means over the draws."""
         n_arms = len(self.stale)
         n_draws = len(self.drawn)
         best_arm_odds = self.outlook
@@ -106,11 +106,10 @@ class SampledIDS(NamedTuple):
 
 
 class PublishedIDS(ArmAlgorithm):
-    """Information-directed sampling with 1,000 Monte Carlo draws per arm, redrawn only for the arm just shown.
+    """Information-directed sampling with 1,000 Monte Carlo draws per arm, drawn again only for the arm just shown.
 
-    It commits for ever to an arm that is optimal with probability 0.99. As soon as the gain of any arm is below 10⁻⁶ it
-    plays the arm with the *least* gain. That fallback makes the regret of Full Start explode, and `fallback=False`
-    leaves it out.
+    It commits for ever to an arm that is optimal with probability 0.99. If the gain of any arm is below 10⁻⁶, it plays
+    the arm with the *least* gain. This fallback makes the regret of Full Start explode. `fallback=False` leaves it out.
 
     >>> from reproduction.algorithms import PublishedIDS
     >>> PublishedIDS(3).propose() in (0, 1, 2)

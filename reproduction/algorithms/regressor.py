@@ -1,4 +1,4 @@
-"""A budgeted choice by a learnt function of place and level: any scikit-learn regressor or classifier."""
+"""Chooses places and levels within a budget by any scikit-learn regressor or classifier."""
 
 from __future__ import annotations
 
@@ -23,21 +23,23 @@ from artreplay.morton import gathered
 from artreplay.parameters import Count, Positive, Seed, checked, checked_seed
 from artreplay.streams import fold
 
-PASSES = 20  # for the default estimator: fewer learn little from a small log, more cost more than they add
-_ROWS = 1 << 17  # shown in one call
+PASSES = 20  # of the default estimator; fewer learn little from a small log, more cost more than they gain
+_ROWS = 1 << 17  # rows in one call
 
 
 class Regressor:
-    """Learn the reward as a function of place and level, and choose the best affordable grid boxes by it.
+    """Learns the reward as a function of place and level, and chooses the best affordable grid boxes.
 
-    `estimator` is any scikit-learn regressor, or a classifier of rewards 0 and 1; the default is a neural network with
-    one hidden layer of 10 units. It learns from the first sample on, and again whenever `every` new samples have come:
-    by further training if it has `partial_fit`, else it is fitted again to all samples. Before the first sample every
-    prediction is 1. Further training shows it the new samples `passes` times (20 times for the default, once for an
-    estimator of your own); with more than one pass, each comes with as many earlier samples, drawn at random, so that
-    it does not forget those. The estimator starts without what it had learnt before, and `seed` becomes its
-    `random_state`. Its features are the coordinates and the level, each scaled to [-1, 1]. Artificial Replay is not
-    exact for it. It needs scikit-learn: `pip install artreplay[ml]`.
+    `estimator` is any scikit-learn regressor, or a classifier of rewards 0 and 1. The default is a neural network with
+    one hidden layer of 10 units. It learns from the first sample on, and again after every `every` new samples. If it
+    has `partial_fit` it is trained further, else it is fitted again to all samples. Before the first sample every
+    prediction is 1.
+
+    Further training shows it the new samples `passes` times (20 times for the default, once for your own estimator).
+    With more than one pass, as many earlier samples, drawn at random, come with the new ones, so that it does not
+    forget them. The estimator starts untrained, and `seed` becomes its `random_state`. Its features are the coordinates
+    and the level, each scaled to [-1, 1]. Artificial Replay is not exact for it. It needs scikit-learn: `pip install
+    artreplay[ml]`.
 
     >>> import artreplay as ar
     >>> from reproduction.algorithms import Regressor
@@ -80,15 +82,15 @@ class Regressor:
         self._boxes = _boxes(self._space)
         solver_of(
             solver, self._active_levels(), self.budget, self.max_units, len(self._boxes)
-        )  # refuses what it cannot solve
+        )  # raises an error if the solver cannot solve it
         self._grid = self._features_of_grid()
 
         self._key = self.seed
-        self._model: Any = None  # None for no fit yet, a number for a prediction that is the same everywhere
+        self._model: Any = None  # None before the first fit, or a number that is the prediction everywhere
         self._features: Floats = np.empty((0, self.dim + 1))  # the features of all samples but the latest
         self._rewards: Floats = np.empty(0)
         self._latest: list[tuple[tuple[float, ...], float]] = []  # samples that are not in the arrays yet
-        self._fitted = 0  # samples that the model knows
+        self._fitted = 0  # how many samples the model knows
         self._proposal: dict[Allocation, tuple[float, ...]] | None = (
             None  # each unit with its features; None if it must be computed again
         )
@@ -96,7 +98,7 @@ class Regressor:
     # -- the base algorithm -----------------------------------------------------------------------------------
 
     def propose(self) -> list[Allocation]:
-        """The affordable boxes with the largest sum of predictions, each at its level."""
+        """Propose the affordable boxes with the largest sum of predictions, each at its level."""
         new = len(self._rewards) + len(self._latest) - self._fitted
         if new > 0 and (self._model is None or new >= self.every):
             self._fit()
@@ -109,7 +111,7 @@ class Regressor:
         return list(self._proposal)
 
     def update(self, unit: Any, reward: float) -> None:
-        """Show one sample: an allocation and what came of it."""
+        """Show one sample: an allocation and its reward."""
         try:
             features = (self._proposal or {})[unit]  # usually the told unit is the proposed one
         except (KeyError, TypeError):
@@ -121,18 +123,18 @@ class Regressor:
         self._space.checked_place(unit)
 
     def check_reward(self, reward: Any) -> float:
-        """Refuse a reward that is not in [0, 1], or for a classifier neither 0 nor 1; the reward as a float."""
+        """Refuse a reward that is not in [0, 1], or for a classifier neither 0 nor 1. Return it as a float."""
         value = checked_reward(reward, self.reward_range)
         if self._classifies and value not in (0.0, 1.0):
             raise InvalidAction(f"reward must be 0 or 1 for a classifier ({self._name()}), got {value!r}")
         return value
 
     def cell(self, unit: Any) -> Box:
-        """The grid box a unit lies in, at its level: samples of the same one stand in for each other."""
+        """Return the grid box of a unit at its level. Samples of one box stand in for each other."""
         return self._space.box_of(self._space.checked_number(unit))
 
     def reseed(self, key: int) -> None:
-        """Start the estimator afresh with draws of another key; the samples shown so far are kept for its next fit."""
+        """Start the estimator again with draws of another key. The samples shown so far are kept for its next fit."""
         self._key = checked_seed(key)
         self._model, self._fitted, self._proposal = None, 0, None
 
@@ -145,14 +147,14 @@ class Regressor:
     # -- the estimator ----------------------------------------------------------------------------------------
 
     def _fit(self) -> None:
-        """Train the estimator on the samples it does not know yet, or afresh on all of them if it cannot go on."""
+        """Train the estimator on new samples, or on all samples if it cannot be trained further."""
         self._gather()
         goes_on = hasattr(self.estimator, "partial_fit")
         model: Any
         if not goes_on and self._classifies and len(set(self._rewards.tolist())) == 1:
             model = float(self._rewards[0])  # most classifiers refuse to learn from a single class
         else:
-            # A copy: should learning fail, what was known before is still there.
+            # A copy, so that nothing is lost if learning fails.
             model = copy.deepcopy(self._model) if goes_on and self._model is not None else self._fresh()
             targets = self._rewards.astype(np.int64) if self._classifies else self._rewards
             classes = {"classes": np.array([0, 1])} if self._classifies else {}
@@ -169,7 +171,7 @@ class Regressor:
         self._model, self._fitted, self._proposal = model, len(self._rewards), None
 
     def _gather(self) -> None:
-        """Move the latest samples to the others."""
+        """Append the latest samples to the arrays."""
         if self._latest:
             features, rewards = zip(*self._latest, strict=True)
             self._features = np.concatenate([self._features, np.array(features)])
@@ -177,7 +179,7 @@ class Regressor:
             self._latest = []
 
     def _lessons(self) -> Iterator[Ints]:
-        """The samples that further training shows, call by call; each call has as many passes as fit into memory."""
+        """Iterate over the samples for further training, with as many passes in one call as fit into memory."""
         known, rows = self._fitted, np.arange(self._fitted, len(self._rewards))
         if self.passes == 1:
             yield rows
@@ -192,7 +194,7 @@ class Regressor:
             yield np.concatenate(lesson)
 
     def _predictions(self) -> Floats:
-        """The prediction for each box, in Z-order, at each level above 0."""
+        """Return the prediction for each box, in Z-order, at each level above 0."""
         shape = (len(self._boxes), len(self._active))
         if self._model is None or isinstance(self._model, float):
             return np.full(shape, 1.0 if self._model is None else self._model)
@@ -212,7 +214,7 @@ class Regressor:
         return np.clip(values, 0.0, 1.0)
 
     def _fresh(self) -> Any:
-        """The estimator before any sample, every part of it that draws at random with a seed of its own."""
+        """Return the untrained estimator, with its own seed for every part that draws at random."""
         from sklearn.base import clone
 
         model = clone(self.estimator)
@@ -228,7 +230,7 @@ class Regressor:
         return [self.levels[number] for number in self._active]
 
     def _features_of(self, unit: Any) -> tuple[float, ...]:
-        """The coordinates and the level of a unit, each scaled to [-1, 1]."""
+        """Return the coordinates and the level of a unit, each scaled to [-1, 1]."""
         place, number = self._space.checked_place(unit)
         scaled = [
             2.0 * (x - low) / (high - low) - 1.0 for x, (low, high) in zip(place, self._space.edges(), strict=True)
@@ -236,7 +238,7 @@ class Regressor:
         return (*scaled, 2.0 * self.levels[number] / self.levels[-1] - 1.0)
 
     def _features_of_grid(self) -> Floats:
-        """The features of the centre of each box at each level above 0."""
+        """Return the features of the centre of each box at each level above 0."""
         side, bits = self._space.lattice.side, self._space.lattice.bits
         centres = [2.0 * (gathered(self._boxes, axis, self.dim, bits) + 0.5) / side - 1.0 for axis in range(self.dim)]
         levels = [2.0 * level / self.levels[-1] - 1.0 for level in self._active_levels()]
@@ -245,21 +247,21 @@ class Regressor:
 
 
 def _boxes(space: GridPoints) -> Ints:
-    """The numbers of the boxes at the first level, in Z-order."""
+    """Return the numbers of the boxes at the first level, in Z-order."""
     cells = grid_cells(space.lattice, len(space.levels or ()))
     boxes: Ints = cells.top | cells.code
     return boxes
 
 
 def _checked_estimator(estimator: Any) -> tuple[Any, bool]:
-    """An unfitted copy of an estimator, the default for None; and whether it is a classifier."""
+    """Return an unfitted copy of an estimator, or of the default for None, and whether it is a classifier."""
     try:
         from sklearn.base import BaseEstimator, clone, is_classifier, is_regressor
         from sklearn.neural_network import MLPRegressor
     except ImportError as error:
         raise ArtReplayError("Regressor needs scikit-learn: pip install artreplay[ml]") from error
     if estimator is None:
-        # Passes are shuffled already, which scikit-learn does at a third of the cost of training.
+        # No shuffling by scikit-learn, which adds a third to the cost: passes are already shuffled.
         network = MLPRegressor(hidden_layer_sizes=(10,), activation="tanh", learning_rate_init=0.03, shuffle=False)
         return network, False
     known = isinstance(estimator, BaseEstimator)
@@ -267,13 +269,13 @@ def _checked_estimator(estimator: Any) -> tuple[Any, bool]:
         raise InvalidParameter(f"estimator must be a scikit-learn regressor or classifier, got {estimator!r}")
     classifies = bool(is_classifier(estimator))
     if classifies and not hasattr(estimator, "predict_proba"):
-        raise InvalidParameter(f"a classifier must offer predict_proba, {estimator!r} does not")
+        raise InvalidParameter(f"a classifier must offer predict_proba, and {estimator!r} does not")
     return clone(estimator), classifies
 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Silence the warning that more training would have helped: more follows, and predictions of nan are caught."""
+    """Silence warnings that more training would help. More follows anyway, and predictions of nan are caught."""
     from sklearn.exceptions import ConvergenceWarning
 
     with warnings.catch_warnings(), np.errstate(all="ignore"):

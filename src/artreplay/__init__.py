@@ -113,7 +113,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Figures need matplotlib, which takes a while to import: `ar.plots` does so when it is first used."""
+    """Import `ar.plots` when it is first used, because it needs matplotlib, which takes a while to import."""
     if name == "plots":
         return import_module("artreplay.plots")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""`python -m artreplay COMMAND`, for where the command `artreplay` is not on the path."""
+"""Run the commands as `python -m artreplay COMMAND` where the command `artreplay` is not on the path."""
 
 import sys
 

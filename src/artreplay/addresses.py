@@ -1,4 +1,4 @@
-"""Addresses of databases and buckets, and how they are shown: never with a password."""
+"""Addresses of databases and buckets. People are never shown the password in one."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MIN_LETTERS = 4  # letters below which a part of a password is found as a whole
 
 
 def is_address(where: object) -> bool:
-    """Whether this is an address, and not a path."""
+    """Whether this is an address rather than a path."""
     return isinstance(where, str) and "://" in where
 
 
@@ -34,22 +34,22 @@ def is_postgres(where: object) -> bool:
 
 
 def for_libpq(address: str) -> str:
-    """The address of a PostgreSQL database as its library takes it."""
+    """Rewrite the address of a PostgreSQL database in the form that its library takes."""
     return _POSTGRES_ADDRESS.sub("postgresql://", address, count=1)
 
 
 def check_address(where: Any) -> None:
-    """Refuse what is meant as the address of a PostgreSQL database but is none."""
+    """Refuse a text that is meant as the address of a PostgreSQL database but is not one."""
     if not isinstance(where, (str, os.PathLike)):
         return
     text = os.fspath(where)
     if isinstance(text, str) and _is_nearly_one(text):
         raise InvalidParameter(
-            "the address of a PostgreSQL database must be one text that begins with postgresql://, got another one"
+            "the address of a PostgreSQL database must be one text that begins with postgresql://, got another text"
         )
     if is_postgres(where) and "@" in _place(text):
         raise InvalidParameter(
-            f"the address of {without_password(text)} must have one @ and no / before it: in a user name or a "
+            f"the address of {without_password(text)} must have one @ and no / before it. In a user name or a "
             "password write %40 for @ and %2F for /"
         )
 
@@ -64,17 +64,17 @@ def check_log_address(where: Any) -> None:
     if database in _IN_A_FILE:
         path = rest.partition("?")[0].removeprefix("/") or "shop.db"
         raise InvalidParameter(
-            f"{database}:// is no address of a log: give the path of the file, {path!r}, and the name of a table"
+            f"{database}:// is not the address of a log. Give the path of the file, {path!r}, and the name of a table"
         )
     if database in _NOT_SUPPORTED:
         raise InvalidParameter(
-            f"{without_password(where)} is of a database that is not supported: run the query with its own driver, and "
+            f"{without_password(where)} is in a database that is not supported. Run the query with its own driver, and "
             "give the result as a frame, such as pandas.read_sql makes"
         )
 
 
 def without_password(address: str) -> str:
-    """An address without its user, its password and its options; a path as it is.
+    """Return an address without its user, its password and its options. A path stays as it is.
 
     >>> without_password("postgresql://me:secret@localhost/shop?sslmode=require"), without_password("logs/clicks.csv")
     ('postgresql://localhost/shop', 'logs/clicks.csv')
@@ -83,7 +83,7 @@ def without_password(address: str) -> str:
     if not is_address(address):
         return "this address" if _is_nearly_one(address) else address
     before, _, place = rest.rpartition("@")
-    if "?" in before:  # a question mark in a password, or an @ in an option: there is no telling
+    if "?" in before:  # a password with a question mark, or an option with an @: they cannot be told apart
         return f"{scheme}://…"
     place = place.partition("?")[0]
     for word in _odd_ports(rest):
@@ -92,7 +92,7 @@ def without_password(address: str) -> str:
 
 
 def masked(text: str, address: str) -> str:
-    """What someone else says about an address, without the parts of it that are secret."""
+    """Hide the secret parts of an address in a text that someone else wrote about it."""
     text = text.replace(address, without_password(address))
     for secret in sorted(_secrets(address), key=len, reverse=True):
         pattern = re.escape(secret)
@@ -101,7 +101,7 @@ def masked(text: str, address: str) -> str:
 
 
 def words_of(error: Exception, address: str) -> str:
-    """The first line of what a driver says is wrong, without the parts of an address that are secret."""
+    """The first line of a driver's error message, without the secret parts of an address."""
     lines = [line.strip() for line in str(getattr(error, "strerror", None) or error).splitlines() if line.strip()]
     plain = re.sub(
         r"^(connection (failed|is bad): |consuming input failed: )", "", (lines or [type(error).__name__])[0]
@@ -139,20 +139,20 @@ def _exists(path: str) -> bool:
 
 
 def _place(address: str) -> str:
-    """What libpq takes for hosts and database: after a user that ends at the first @, if no / comes before."""
+    """The part that libpq reads as hosts and database. It follows the first @, unless a / comes before that."""
     rest = address.partition("://")[2]
     user, at, place = rest.partition("@")
     return (place if at and "/" not in user else rest).partition("?")[0]
 
 
 def _odd_ports(rest: str) -> list[str]:
-    """Words in the place of a port, where there is no @: a password whose host was left out."""
+    """Words where a port should be, in an address without an @. Such a word may be a password without its host."""
     hosts = re.sub(r"\[[^\]]*\]", "", re.split(r"[/?]", rest, maxsplit=1)[0])
     return [] if "@" in rest else [word for word in re.findall(r":([^:,]+)", hosts) if not word.isdigit()]
 
 
 def _secrets(address: str) -> set[str]:
-    """The password as it is written and as it is meant; and its parts, of which one can pass for a host or a port."""
+    """The password, both as written and decoded, and its parts, because a driver may take one for a host or a port."""
     rest = address.partition("://")[2]
     user, colon, password = rest.rpartition("@")[0].partition(":")
     secrets = {password if colon or is_postgres(address) else user, *_odd_ports(rest)}

@@ -1,4 +1,4 @@
-"""The error tree: every error this package raises on purpose is an `ArtReplayError`."""
+"""The error classes. Every error that artreplay raises on purpose is an `ArtReplayError`."""
 
 from __future__ import annotations
 
@@ -10,10 +10,18 @@ from typing import Any, Self
 
 
 class ArtReplayError(Exception):
-    """The root of the tree. Its sentence says what must hold and what came instead.
+    """The base class of all errors of artreplay. Its sentence says what must hold and what came instead.
 
-    `parameter` names the parameter that is wrong, if the sentence begins with it; the command line shows its option
-    instead. `in_shell` is the sentence for someone who typed a command, where it is not the same.
+    `parameter` is the name of the wrong parameter, if the sentence begins with it. The command line shows the name of
+    the option in its place. `in_shell` is the sentence for someone who typed a command, if it differs from the one for
+    Python.
+
+    >>> import artreplay as ar
+    >>> try:
+    ...     ar.KLUCB(arms=["red", "blue"], horizon=0)
+    ... except ar.errors.ArtReplayError as error:
+    ...     print(error.parameter, "|", error)
+    horizon | horizon must be at least 1, got 0
     """
 
     parameter: str | None = None
@@ -24,14 +32,32 @@ class ArtReplayError(Exception):
         return sentence if self.parameter is None else f"{self.parameter} {sentence}"
 
     def advising(self, call: str, command: str) -> Self:
-        """The same with advice at its end: which call helps in Python, and which command in a shell."""
+        """Add a second sentence with advice, and return the error.
+
+        Parameters
+        ----------
+        call
+            What helps in Python.
+        command
+            What helps in a shell.
+
+        >>> print(InvalidParameter("needs a seed", parameter="order").advising("Give seed=0", "Give --order-seed 0"))
+        order needs a seed. Give seed=0
+        """
         problem = self.args[0]
-        self.args, self.in_shell = (f"{problem}: {call}",), f"{problem}: {command}"
+        self.args, self.in_shell = (f"{problem}. {call}",), f"{problem}. {command}"
         return self
 
 
 class InvalidParameter(ArtReplayError, ValueError):
-    """A parameter of an algorithm, a policy, an environment or a simulation is missing or not what it must be.
+    """A parameter is missing or has a value that it cannot have.
+
+    Parameters
+    ----------
+    problem
+        What must hold and what came.
+    parameter
+        The name of the parameter, which the sentence then begins with.
 
     >>> error = InvalidParameter("must be at least 1, got 0", parameter="horizon")
     >>> print(error)
@@ -44,11 +70,25 @@ class InvalidParameter(ArtReplayError, ValueError):
 
 
 class InvalidHistory(ArtReplayError, ValueError):
-    """A log that cannot be used as it is.
+    """A log cannot be used as it is.
 
-    Where the trouble is, is data: `row` (counted from 0 in the whole log), `column` and `file`, each None where it is
-    not known. `what` names the thing that is wrong, such as "reward". The sentence is made of them when it is read, so
-    whoever knows more about the place can add it until then (see `errors_in`).
+    The error is printed from its attributes, so code that learns more about the place can still add it (see
+    `errors_in`).
+
+    Parameters
+    ----------
+    problem
+        What must hold and what came.
+    what
+        The thing that is wrong, such as "reward".
+    row
+        The row with the problem, counted from 0 in the whole log. None where it is not known, as for the next two.
+    column
+        The column with the problem.
+    file
+        The file with the problem.
+    parameter
+        The name of the parameter, if a parameter is wrong rather than a row.
 
     >>> error = InvalidHistory("is nan, expected a finite number", what="reward", row=7, column="click")
     >>> error.file = "log.csv"
@@ -84,21 +124,32 @@ class InvalidHistory(ArtReplayError, ValueError):
 
 
 class InvalidAction(ArtReplayError, ValueError):
-    """An action or a reward that was told, or that a user's algorithm proposed, cannot be used."""
+    """An action or a reward cannot be used. It came from a call of `tell` or from an algorithm of your own.
+
+    >>> import artreplay as ar
+    >>> ar.Ignorant(ar.KLUCB(arms=["red", "blue"], horizon=10)).tell("green", 1.0)
+    Traceback (most recent call last):
+    artreplay.errors.InvalidAction: 'green' is not an arm. The arms are 'red', 'blue'
+    """
 
 
 class Interrupted(ArtReplayError, RuntimeError):
-    """A policy cannot be used: a step of it was cut in two by Ctrl-C, or another thread is using it."""
+    """A policy cannot be used, because Ctrl-C stopped it in the middle of a call or another thread is using it."""
 
 
 class ChangedHistory(InvalidHistory):
-    """A policy was given another log than the one it knows: more has changed than rows added at the end."""
+    """A policy got a log other than the one it knows. A log may gain rows at its end, and nothing else may change."""
 
 
 class InvalidFile(ArtReplayError):
-    """A file, a folder or a database is missing, truncated, of another version, or not what its name promises.
+    """A file, a folder or a database is missing, cut off, of another version, or not what its name promises.
 
-    `file` is its name, if the error is about a single one.
+    Parameters
+    ----------
+    problem
+        What is wrong.
+    file
+        The name of the file, if the error is about a single one. The sentence then begins with it.
     """
 
     def __init__(self, problem: str, *, file: object = None) -> None:
@@ -110,17 +161,17 @@ class InvalidFile(ArtReplayError):
 
 
 class MissingPackage(ArtReplayError, ImportError):
-    """A package that only some users need is not installed; the sentence says how to get it."""
+    """A package that only some users need is not installed. The sentence says how to install it."""
 
 
 class CannotSave(ArtReplayError, TypeError):
-    """Something about a policy (a plain object, a callable, a label) cannot be written as arrays and JSON."""
+    """A policy cannot be saved, because a part of it (an object, a function, a label) does not fit arrays and JSON."""
 
 
 class StudyRefused(ArtReplayError, ValueError):
-    """What was asked of a study cannot be done as things stand: a second reward, a retired arm, a label that is there.
+    """A study cannot do what it was asked, and nothing has changed.
 
-    Nothing has changed.
+    Examples are a second reward for one decision, a retired arm, and a new arm with a label that another arm has.
     """
 
 
@@ -129,24 +180,35 @@ class UnknownDecision(StudyRefused):
 
 
 class StudyUnavailable(ArtReplayError):
-    """A study cannot be read or written now: its database is gone or full, or another process owns it.
+    """A study cannot be read or written now, because its database is gone or full or another process owns it.
 
-    What was not acknowledged has not happened.
+    The call that raised this error changed nothing.
     """
 
 
 class NotCompilable(ArtReplayError, TypeError):
-    """A marked component cannot be compiled; the sentence names the component."""
+    """A component marked by `ar.compiled` cannot be compiled. The sentence names the component."""
 
 
 @contextmanager
 def errors_in(
     *, rows_before: int = 0, columns: Mapping[str, str | None] | None = None, file: str | None = None
 ) -> Iterator[None]:
-    """Tell errors about a part of a log where that part lies.
+    """Add the place of a part of a log to errors that code raises while it looks at the part alone.
 
-    `rows_before` is how many rows come before the part, `columns` says which column is the "reward" and so on, and
-    `file` is where the log is.
+    Parameters
+    ----------
+    rows_before
+        How many rows of the log come before the part.
+    columns
+        The column of each thing that an error may be about, such as "reward".
+    file
+        The file that the part is in.
+
+    >>> with errors_in(rows_before=100, file="log.csv"):
+    ...     raise InvalidHistory("is missing", what="reward", row=7)
+    Traceback (most recent call last):
+    artreplay.errors.InvalidHistory: log.csv: reward in row 107 is missing
     """
     try:
         yield
@@ -161,19 +223,19 @@ def errors_in(
 
 
 def exact(number: float) -> str:
-    """A number for an error message, with all the digits it takes to tell it from others: 0.1 + 0.2 is not 0.3."""
+    """Write a number for an error message with all its digits, so that 0.1 + 0.2 and 0.3 look different."""
     return repr(float(number)).removesuffix(".0")
 
 
 def checked_number(name: str, value: object) -> float:
-    """Returns a parameter that measures something as a plain float; the caller checks its range."""
+    """Return a parameter that measures something as a plain float. The caller checks its range."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise InvalidParameter(f"must be a number, got {value!r}", parameter=name)
     return float(value)
 
 
 def checked_count(name: str, value: Any, least: int = 1) -> int:
-    """Returns a parameter that counts something as a plain int."""
+    """Return a parameter that counts something as a plain int."""
     try:
         number = operator.index(value)
     except TypeError:

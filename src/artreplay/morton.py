@@ -1,7 +1,7 @@
-"""Z-order codes: the bits of integer coordinates interleaved, so that every box of a dyadic grid is a range of codes.
+"""Z-order codes, which interleave the bits of integer coordinates. Every box of a dyadic grid is then a range of codes.
 
-The first coordinate has the most significant bit of each group. The code of a box at depth k is the leading k·d bits
-of the codes inside it.
+The first coordinate has the most significant bit of each group. A box at depth k in d dimensions has the leading k·d
+bits of the codes inside it as its own code.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from artreplay.compiling import Ints, compiled
 
 
 def interleaved(coordinates: Ints, bits: int) -> Ints:
-    """The codes of many boxes at once, from their coordinates, one row each, of `bits` bits.
+    """Compute the codes of many boxes. Each row has the coordinates of one box, of `bits` bits each.
 
     >>> interleaved(np.array([[0, 0], [0, 1], [1, 0], [3, 3]]), 2).tolist()
     [0, 1, 2, 15]
@@ -29,7 +29,7 @@ def interleaved(coordinates: Ints, bits: int) -> Ints:
 
 @compiled
 def spread(coordinate: int, axis: int, dim: int, bits: int) -> int:
-    """The part one coordinate has in a code: the codes of all axes added up are the code of the box."""
+    """The part that one coordinate adds to a code. The parts of all axes add up to the code of the box."""
     code = 0
     for bit in range(bits):
         code |= ((coordinate >> bit) & 1) << (bit * dim + dim - 1 - axis)
@@ -38,7 +38,7 @@ def spread(coordinate: int, axis: int, dim: int, bits: int) -> int:
 
 @compiled
 def gathered(code: Any, axis: int, dim: int, bits: int) -> Any:
-    """One coordinate of a box of this code: the inverse of `spread`."""
+    """One coordinate of the box with this code, which is the inverse of `spread`."""
     coordinate = 0
     for bit in range(bits):
         coordinate |= ((code >> (bit * dim + dim - 1 - axis)) & 1) << bit
@@ -47,7 +47,7 @@ def gathered(code: Any, axis: int, dim: int, bits: int) -> Any:
 
 @compiled
 def mirrored(code: Any, bits: int) -> Any:
-    """The bits of a code in reverse: boxes in the order of their mirrored codes are spread over the whole space.
+    """The bits of a code in reverse. Boxes in the order of their mirrored codes are scattered over the whole space.
 
     >>> [mirrored(code, 3) for code in range(8)]
     [0, 4, 2, 6, 1, 5, 3, 7]

@@ -1,4 +1,4 @@
-"""Packages that not everyone has installed: imported when they are needed and not before."""
+"""Imports packages that not everyone has installed, only when they are needed."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from artreplay.errors import MissingPackage
 
 
 def needed(module: str, for_what: str, extra: str = "sql") -> Any:
-    """A module that an extra brings; where it is missing, one sentence says how to get it.
+    """Import a module that the extra `extra` installs. If it is missing, the error says how to install it.
 
     >>> needed("no_such_package.part", "flying")
     Traceback (most recent call last):
-    artreplay.errors.MissingPackage: flying needs the package no_such_package: pip install "artreplay[sql]"
+    artreplay.errors.MissingPackage: flying needs the package no_such_package. Run pip install "artreplay[sql]"
     """
     try:
         return importlib.import_module(module)
     except ImportError as error:
         name = module.partition(".")[0]
-        raise MissingPackage(f'{for_what} needs the package {name}: pip install "artreplay[{extra}]"') from error
+        raise MissingPackage(f'{for_what} needs the package {name}. Run pip install "artreplay[{extra}]"') from error

@@ -1,7 +1,7 @@
-"""What a parameter must be is declared once, beside it: `horizon: Count`, `ridge: Positive = 1.0`, `seed: Seed = 0`.
+"""Annotations that say what a parameter must be, such as `horizon: Count`, `ridge: Positive = 1.0`, `seed: Seed = 0`.
 
-`@checked` reads these declarations. It refuses a call before the function runs, in a sentence that says what must hold
-and what came, or which parameter is missing.
+`@checked` reads these annotations. Before the function runs, it refuses a call with a wrong or a missing argument, and
+says in one sentence what must hold and what came.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ class _Required:
         return "<required>"
 
 
-REQUIRED: Any = _Required()  # in the place of a default, for a required parameter after one that can be left out
+REQUIRED: Any = _Required()  # the default of a required parameter that follows an optional one
 
 
 @dataclass(frozen=True)
 class AtLeast:
-    """A whole number of at least this much."""
+    """A whole number that is at least `least`."""
 
     least: int
 
@@ -41,7 +41,7 @@ class AtLeast:
 
 @dataclass(frozen=True)
 class Number:
-    """A number that fulfils a condition; `words` say which, as in "ridge must be a finite number above 0"."""
+    """A number that fulfils a condition, which `words` describe, as in "ridge must be a finite number above 0"."""
 
     words: str
     holds: Callable[[float], bool]
@@ -54,7 +54,7 @@ class Number:
 
 
 def checked_seed(seed: object, name: str = "seed") -> int:
-    """A seed as a plain int: any integer that is not negative."""
+    """Return a seed as a plain int. Any integer of at least 0 is a seed."""
     if isinstance(seed, bool) or not isinstance(seed, Integral) or int(seed) < 0:
         raise InvalidParameter(f"must be an integer of at least 0, got {seed!r}", parameter=name)
     return int(seed)
@@ -71,7 +71,7 @@ Width = Annotated[float, Number("lie in (0, 1], as a share of the side of the sp
 
 
 def checked(function: Callable[P, R]) -> Callable[P, R]:
-    """Check the arguments of every call by what is declared beside the parameters.
+    """Check the arguments of every call against the annotations of the parameters.
 
     >>> @checked
     ... def play(horizon: Count, rule: Literal["greedy", "exact"] = "greedy") -> int:
@@ -96,7 +96,7 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
         try:
             bound = signature.bind_partial(*args, **kwargs)
         except TypeError:
-            return function(*args, **kwargs)  # a parameter that is not there: Python says so
+            return function(*args, **kwargs)  # Python itself says that there is no such parameter
         arguments = bound.arguments
         missing = [name for name in needed if arguments.get(name, REQUIRED) is REQUIRED]
         if missing and missing[0] != "self":
@@ -112,7 +112,7 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def check_fields(thing: Any) -> None:
-    """Refuse a dataclass if a field is not what is declared beside it."""
+    """Refuse a dataclass with a field that does not fit its annotation."""
     for name, declared in get_type_hints(type(thing), include_extras=True).items():
         check = check_of(declared)
         if check is not None:
@@ -130,7 +130,7 @@ def required(function: Callable[..., Any]) -> list[str]:
 
 
 def check_of(annotation: Any) -> Callable[[str, Any], Any] | None:
-    """How an argument is checked, by what is declared; None if anything goes here."""
+    """The function that checks an argument with this annotation; None if any value will do."""
     if get_origin(annotation) is Annotated:
         check: Callable[[str, Any], Any] = get_args(annotation)[1]
         return check

@@ -1,8 +1,8 @@
-"""Counter-based random draws: a draw is a pure function of its key and of what it is for.
+"""Counter-based random draws. A draw is a pure function of its key and of what it is for.
 
-Nothing is stored and nothing is advanced, so two policies that do the same thing see the same draw, in any order,
-in any number of threads or processes, compiled or interpreted. The generator is Philox4x32-10 (Salmon, Moraes, Dror
-and Shaw, 2011). Its counter holds (number of the draw, unit, purpose and attempt); its key is folded from the seeds.
+No generator keeps a state, so two policies that do the same thing see the same draws, in any order, in any number of
+threads or processes, compiled or interpreted. The generator is Philox4x32-10 (Salmon, Moraes, Dror and Shaw, 2011). Its
+counter holds the number of the draw, the unit, the purpose and the attempt. Its key comes from the seeds.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _MIX_30, _MIX_27, _MIX_31 = np.uint64(30), np.uint64(27), np.uint64(31)
 
 @compiled
 def philox(c0: Any, c1: Any, c2: Any, c3: Any, k0: Any, k1: Any) -> Any:
-    """Ten rounds of Philox4x32 on words held in 64 bits; the four words of the result as two of 64 bits."""
+    """Apply ten rounds of Philox4x32 to 32-bit words, and return the four words of the result as two of 64 bits."""
     for _ in range(10):
         p0 = _MULTIPLY_0 * c0
         p1 = _MULTIPLY_1 * c2
@@ -107,7 +107,7 @@ def normal(
 
 @compiled
 def accepted_gamma(d: float, x: float, u: float) -> float:
-    """Marsaglia and Tsang (2000): a Gamma(d + 1/3) value from a normal x and a uniform u, or −1 where rejected."""
+    """A Gamma(d + 1/3) value from a normal x and a uniform u (Marsaglia and Tsang, 2000), or −1 if it is rejected."""
     v = 1.0 + x / math.sqrt(9.0 * d)
     if v <= 0.0:
         return -1.0
@@ -120,12 +120,12 @@ def accepted_gamma(d: float, x: float, u: float) -> float:
 
 @compiled(inline=False)
 def beta(key: np.uint64, purpose: int, unit: int, number: int, a: float, b: float) -> float:
-    """An exact Beta(a, b) draw, as a ratio of two Gamma draws; a, b ≥ 0, and 0 is the limit (a point mass)."""
+    """An exact Beta(a, b) draw, as a ratio of two Gamma draws. Where a or b is 0 it is the limit, a point mass."""
     if a <= 0.0:
         return 0.0
     if b <= 0.0:
         return 1.0
-    lift_a = 1.0 if a < 1.0 else 0.0  # a shape below 1 is drawn one higher and shrunk
+    lift_a = 1.0 if a < 1.0 else 0.0  # a draw of a shape below 1 is one of that shape plus 1, then shrunk
     lift_b = 1.0 if b < 1.0 else 0.0
     gamma_a = -1.0
     gamma_b = -1.0
@@ -151,7 +151,7 @@ def beta(key: np.uint64, purpose: int, unit: int, number: int, a: float, b: floa
             gamma_a *= math.exp(math.log(u) / a)
         if lift_b > 0.0:
             gamma_b *= math.exp(math.log(v) / b)
-    if gamma_a + gamma_b == 0.0:  # both shapes so small that both draws vanish: nearly a coin of mean a / (a + b)
+    if gamma_a + gamma_b == 0.0:  # both shapes are tiny, and the distribution is nearly a coin of mean a / (a + b)
         u, _ = pair(key, purpose, unit, number, attempt + 1)
         return 1.0 if u < a / (a + b) else 0.0
     return gamma_a / (gamma_a + gamma_b)
@@ -173,7 +173,7 @@ def uniforms(keys: Words, purpose: int, n: int) -> Floats:
 
 @compiled
 def mixed(word: np.uint64) -> np.uint64:
-    """The finaliser of SplitMix64 on a 64-bit word: every bit depends on every bit."""
+    """Mix a 64-bit word by the finaliser of SplitMix64, so that every bit depends on every bit."""
     word = word + _MIX_ADD
     word = (word ^ (word >> _MIX_30)) * _MIX_1
     word = (word ^ (word >> _MIX_27)) * _MIX_2
@@ -193,7 +193,7 @@ def fold(*parts: int) -> int:
 
 
 def fold_each(key: int, numbers: Ints) -> Words:
-    """For each number, the key folded with it: `fold(…, number)` where `key` is `fold(…)`."""
+    """For each number, the key folded with it, which is `fold(…, number)` where `key` is `fold(…)`."""
     return np.array([_mix((key ^ number) + _GOLDEN) for number in numbers.tolist()], dtype=np.uint64)
 
 
@@ -202,7 +202,7 @@ _GOLDEN = 0x9E3779B97F4A7C15
 
 
 def _mix(word: int) -> int:
-    """The finaliser of SplitMix64: a bijection of 64-bit words in which every bit depends on every bit."""
+    """The finaliser of SplitMix64, a bijection of 64-bit words in which every bit depends on every bit."""
     word &= _WORD_MASK
     word = ((word ^ (word >> 30)) * 0xBF58476D1CE4E5B9) & _WORD_MASK
     word = ((word ^ (word >> 27)) * 0x94D049BB133111EB) & _WORD_MASK

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Writes files whole or not at all."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from artreplay.errors import InvalidFile
 
 
 def private_opener(path: str, flags: int) -> int:
-    """Opens a file that its owner only can read, if it is a new one."""
+    """Open a file. A new one can be read only by its owner."""
     return os.open(path, flags, 0o600)
 
 
 def write_whole(path: Path, write: Any, private: bool = False) -> None:
-    """Write a file under a temporary name, force it to disk, then rename it, so that there is always a whole file.
+    """Write a file under a temporary name, force it to disk, then rename it, so that readers always find a whole file.
 
-    A private one can be read by its owner only.
+    A private file can be read only by its owner.
     """
     if not path.name:
-        raise InvalidFile("cannot be written: it must be the name of a file", file=path)
+        raise InvalidFile("cannot be written, because it is not the name of a file", file=path)
     temporary = path.parent / f".{os.getpid()}-{threading.get_ident()}.part"
     try:
         with open(temporary, "wb", opener=private_opener if private else None) as file:
@@ -35,7 +35,7 @@ def write_whole(path: Path, write: Any, private: bool = False) -> None:
     finally:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
-    with suppress(OSError):  # some file systems cannot sync a folder; the file itself is safe
+    with suppress(OSError):  # some file systems cannot sync a folder, but the file itself is safe
         folder = os.open(path.parent, os.O_RDONLY)
         try:
             os.fsync(folder)

@@ -89,7 +89,7 @@ MADE = {
         (lambda n: math.inf, r"bonus\(1\) must be finite"),
         (lambda n: -0.1, r"bonus\(1\) must be finite and at least 0"),
         (lambda n: 0.5 if n < 7 else -1e-9, r"bonus\(7\) must be finite and at least 0"),
-        (lambda n: n / 1000, r"bonus must not increase, but bonus\(1\) = 0\.001, bonus\(2\)"),
+        (lambda n: n / 1000, r"bonus must not increase, got bonus\(1\) = 0\.001 and bonus\(2\)"),
         (lambda n: "wide", r"bonus\(1\) must be a number, got 'wide'"),
         (lambda n: None, r"bonus\(1\) must be a number, got None"),
         (lambda n: [1.0], r"bonus\(1\) must be a number"),

@@ -144,11 +144,13 @@ def test_sums_of_the_largest_values_fit_64_bits():
 def test_the_size_of_the_table_has_a_limit():
     assert solver_of("exact", (1, 2**22 - 1), 2**22 - 1, 1).capacity == 2**22 - 1
     too_large = 'budget and max_units must be smaller for solver="exact"'
-    with pytest.raises(InvalidParameter, match=f"{too_large}.*budget of 1500.0, 1,500 times the unit .* 1,500 places"):
+    with pytest.raises(InvalidParameter, match=f"{too_large}.*budget of 1500.0, 1,500 times the unit .* 1,500 boxes"):
         solver_of("exact", (1, 2), 1500, 2000)
-    with pytest.raises(InvalidParameter, match=r"the levels must have a common unit .* their unit 1\.0 is too small"):
+    with pytest.raises(
+        InvalidParameter, match=r"the levels must have a larger common unit .* whose unit 1\.0 is too small"
+    ):
         solver_of("exact", (1, 2**22), 2**22, 1)
-    with pytest.raises(InvalidParameter, match="the levels must have a common unit"):
+    with pytest.raises(InvalidParameter, match="the levels must have a larger common unit"):
         solver_of("exact", (1, 1.0000001), 4, 2)
 
 

@@ -200,7 +200,7 @@ def test_more_units_than_boxes_and_no_boxes_at_all(choice):
         ({"budget": 0.5}, r"budget must be at least the smallest level, 1\.0, got 0\.5"),
         ({"max_units": 0}, "max_units must be at least 1, got 0"),
         ({"max_units": 2.0}, "max_units must be an integer of at least 1"),
-        ({"levels": (1, 1.0)}, r"levels must be distinct, 1\.0 is there twice"),
+        ({"levels": (1, 1.0)}, r"levels must be distinct, got 1\.0 twice"),
         ({"levels": (0, 0)}, "levels must have at least one above 0"),
         ({"levels": (-1, 1)}, "levels above 0 must be finite"),
         ({"levels": (1, math.inf)}, "levels above 0 must be finite.*got inf"),

@@ -37,8 +37,8 @@ def refused(make, sentence):
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({}, "give either n_arms or arms="),
-        ({"n_arms": 2, "arms": ["a", "b"]}, "give either n_arms or arms="),
+        ({}, "either n_arms or arms, a list of labels, must be given"),
+        ({"n_arms": 2, "arms": ["a", "b"]}, "either n_arms or arms, a list of labels, must be given"),
         ({"n_arms": 0}, "n_arms must be at least 1, got 0"),
         ({"n_arms": -3}, "n_arms must be at least 1, got -3"),
         ({"n_arms": 2.0}, r"n_arms must be an integer of at least 1, got 2\.0"),
@@ -46,10 +46,10 @@ def refused(make, sentence):
         ({"arms": []}, "arms must have at least one label"),
         ({"arms": "abc"}, "arms must be a list of labels, got the text 'abc'"),
         ({"arms": 3}, "arms must be a list of labels, got 3"),
-        ({"arms": ["a", "b", "a"]}, "arms must be distinct, 'a' is there twice"),
+        ({"arms": ["a", "b", "a"]}, "arms must be distinct, got 'a' twice"),
         ({"arms": [1, 1.0]}, "arms must be distinct"),
         ({"arms": [["a"], ["b"]]}, "arms must be hashable"),
-        ({"arms": ["a", None]}, "arms must be labels, one is missing"),
+        ({"arms": ["a", None]}, "arms must be labels, and one of them is missing"),
     ],
     ids=str,
 )
@@ -198,17 +198,17 @@ def test_sigma_is_a_number(sigma):
 @pytest.mark.parametrize("bonus", [None, 0.5, "theory", [1.0]], ids=repr)
 @pytest.mark.parametrize("make", [lambda b: ar.MonUCB(2, 10, bonus=b), lambda b: ar.TopUCB(2, 1, 10, bonus=b)])
 def test_a_bonus_is_one_of_ours_or_a_callable(make, bonus):
-    refused(lambda: make(bonus), "bonus must be one of ar.bonus or a callable of n")
+    refused(lambda: make(bonus), "bonus must be one of ar.bonus or a function of n")
 
 
 @pytest.mark.parametrize("psi", [None, 0.5, "hoeffding"], ids=repr)
 def test_a_psi_is_one_of_ours_or_a_callable(psi):
-    refused(lambda: ar.PsiUCB(2, 10, psi=psi), "psi must be one of ar.psi or a callable")
+    refused(lambda: ar.PsiUCB(2, 10, psi=psi), "psi must be one of ar.psi or a function")
 
 
 def test_only_sub_gaussian_rewards_are_without_bounds():
     refused(lambda: ar.PsiUCB(2, 10, psi=ar.psi.hoeffding, reward_range=(-INF, INF)), "reward_range must be finite")
-    refused(lambda: ar.PsiUCB(2, 10, psi=ar.psi.sub_gaussian(1), reward_range=(0, 1)), "leave reward_range out")
+    refused(lambda: ar.PsiUCB(2, 10, psi=ar.psi.sub_gaussian(1), reward_range=(0, 1)), "reward_range must be left out")
 
 
 @pytest.mark.parametrize("make", [*WITH_ARMS.values(), BOUNDED["LinUCB"]])

@@ -224,8 +224,8 @@ def test_more_units_than_boxes_are_not_chosen():
 BAD_LOGS = [
     ("GridUCB", {"points": [[0.5, 0.5], [0.5, 1.5]]}, r"point in row 1 is \[0\.5, 1\.5\], expected one in the box"),
     ("TreeUCB", {"points": [[0.5, -1e-9]]}, r"point in row 0 .* \[0, 1\] × \[0, 1\]"),
-    ("TreeUCB", {"points": [[0.5]]}, "points must have 2 coordinates, the log's have 1"),
-    ("GridUCB", {"points": [[0.5, 0.5, 0.5]]}, "points must have 2 coordinates, the log's have 3"),
+    ("TreeUCB", {"points": [[0.5]]}, "points must have 2 coordinates, got a log with 1"),
+    ("GridUCB", {"points": [[0.5, 0.5, 0.5]]}, "points must have 2 coordinates, got a log with 3"),
     ("TreeUCB", {"points": [[0.5, 0.5]], "levels": [1]}, "TreeUCB needs no levels"),
     ("GridAllocation", {"points": [[0.5, 0.5]]}, "GridAllocation needs a level for each row"),
     ("TreeAllocation", {"points": [[0.5, 0.5]] * 3, "levels": [1, 0, 1.5]}, r"level in row 2 is 1\.5.* 0, 1, 2"),

@@ -45,21 +45,24 @@ def learn_by(model: Any) -> None:
 
 
 WRONG = {
-    "dim": (lambda: ar.PointRegression(3, 10), "1 or 2 coordinates, got dim=3: use TreeUCB"),
-    "dim, levels": (lambda: ar.CellRegression(3, **EFFORT), "1 or 2 coordinates, got dim=3: use TreeAllocation"),
+    "dim": (lambda: ar.PointRegression(3, 10), "got 3. Use TreeUCB"),
+    "dim, levels": (lambda: ar.CellRegression(3, **EFFORT), "got 3. Use TreeAllocation"),
     "modes": (lambda: ar.PointRegression(1, 10, 8, modes=9), "modes must be at most the 8 boxes along a side, got 9"),
     "side": (lambda: ar.PointRegression(2, 10, 2048), "side must make at most"),
     "model": (lambda: ar.CellRegression(1, **EFFORT, model="forest"), 'must be "surface" or a scikit-learn regressor'),
     "classifier": (lambda: ar.CellRegression(1, **EFFORT, model=LogisticRegression()), "a scikit-learn regressor"),
     "nan": (lambda: learn_by(Constant(np.nan)), "Constant must predict numbers, got nan after 1 samples"),
-    "shape": (lambda: learn_by(Constant(np.ones(3))), "Constant must learn from 1 boxes and cannot"),
+    "shape": (lambda: learn_by(Constant(np.ones(3))), "Constant must be able to learn from 1 boxes, and fails"),
     "effort": (lambda: ar.CellRegression(1, **EFFORT, effort="both"), 'effort must be "apart" or "joint"'),
-    "unit": (lambda: ar.CellRegression(1, (1 / 3, np.pi), 5, 2, 10), "must have a common unit"),
+    "unit": (lambda: ar.CellRegression(1, (1 / 3, np.pi), 5, 2, 10), "must have a larger common unit"),
     "no levels": (lambda: ar.FullStart(ar.CellRegression(1, **EFFORT), LOG), "needs a level for each row"),
-    "mask": (lambda: ar.PointRegression(1, 10, 4, mask=[True] * 3), "mask must be 4 values"),
-    "drift": (lambda: ar.FullStart(ar.PointRegression(1, 10, 8), LOG, drift=0.1), "drift is for"),
-    "sharp": (lambda: ar.TreeUCB(1, 10, rule="sharp", split="confidence"), "leave bonus and split out"),
-    "sharp drift": (lambda: ar.FullStart(ar.TreeUCB(1, 9, rule="sharp"), LOG, drift=0.1), 'drift is for rule="mean"'),
+    "mask": (lambda: ar.PointRegression(1, 10, 4, mask=[True] * 3), "mask must have 4 values"),
+    "drift": (lambda: ar.FullStart(ar.PointRegression(1, 10, 8), LOG, drift=0.1), "drift must be left out"),
+    "sharp": (lambda: ar.TreeUCB(1, 10, rule="sharp", split="confidence"), "bonus and split must be left out"),
+    "sharp drift": (
+        lambda: ar.FullStart(ar.TreeUCB(1, 9, rule="sharp"), LOG, drift=0.1),
+        'drift must be left out with rule="sharp"',
+    ),
     "rule": (lambda: ar.TreeUCB(1, 10, rule="blunt"), 'rule must be "mean" or "sharp"'),
 }
 

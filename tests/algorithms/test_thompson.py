@@ -144,7 +144,7 @@ def test_a_prior_of_the_log_is_simulated_with_a_log_that_is_given():
         ar.ThompsonSampling(2, prior="log"),
         ar.History([0, 1] * 20, [0, 1] * 20),
     )
-    with pytest.raises(ar.errors.InvalidParameter, match=r"pass history= as a History, not as a number"):
+    with pytest.raises(ar.errors.InvalidParameter, match=r"Pass history= as a History, not as a number"):
         ar.simulate(base, env, history=100, horizon=5, replications=1)
     with ar.compiling.using("interpreted"):
         fitted = ar.ThompsonSampling(2, prior=fitted_prior(np.array([20, 20]), np.array([0.0, 20.0])))

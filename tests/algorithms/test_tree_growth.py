@@ -112,13 +112,6 @@ def test_compiled_and_interpreted_agree_to_the_last_bit(name, monkeypatch):
     check_same(run(MAKERS[name], "compiled"), slow)
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("start", [ar.FullStart, lambda base, log: ar.Ignorant(base)], ids=["full start", "ignorant"])
-@pytest.mark.parametrize("name", MAKERS)
-def test_compiled_and_interpreted_agree_for_the_other_policies_too(name, start):
-    check_same(run(MAKERS[name], "compiled", start), run(MAKERS[name], "interpreted", start))
-
-
 def test_an_algorithm_without_a_policy_grows_too(monkeypatch):
     for nodes in (1, 5, 64):
         with_first_nodes(monkeypatch, nodes)

@@ -141,9 +141,9 @@ def test_algorithms_over_points_are_asked_for_their_space(run: Run, own: Path) -
     ("options", "sentence"),
     [
         (("--arms", 3, "--dim", 2), "give --arms or --dim, not both"),
-        (("--levels", "1"), "give --dim too"),
+        (("--levels", "1"), "Give --dim too"),
         (("--dim", 1, "--levels", "low"), "--levels must be numbers separated by commas, got 'low'"),
-        (("--dim", 3), "points must have 2 coordinates, the log's have 3"),
+        (("--dim", 3), "points must have 2 coordinates, got a log with 3"),
         (("--arms", 3), "TreeUCB needs a log of points, got one of arms"),
     ],
 )

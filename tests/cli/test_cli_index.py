@@ -32,7 +32,7 @@ def test_a_store_recommends_what_its_log_does(run: Run, log: Path, store: Path) 
     for answer in (from_log, from_store):
         del answer["reading"]
     assert from_store == from_log
-    assert "; read " in run("recommend", store, "--horizon", 100).out
+    assert ", read " in run("recommend", store, "--horizon", 100).out
 
 
 def test_a_state_goes_from_the_log_to_its_store(run: Run, log: Path, store: Path) -> None:
@@ -49,9 +49,13 @@ def test_rows_that_the_log_gained_are_added(run: Run, refused: Refused, folder: 
     before = sorted(path.name for path in store.rglob("*"))
     write_csv(log, [("red", 0), *samples(260)])
     sentence = refused("index", log, "--append", "--grown", "-o", store)
-    assert "row 0 changed: the log must be the one the folder was made of, and may only have gained rows" in sentence
+    assert (
+        "row 0 has changed. The log must be the one the folder was made of, and may only have gained rows" in sentence
+    )
     write_csv(log, samples(100))
-    assert "rows and had 260: a log may only gain rows" in refused("index", log, "--append", "--grown", "-o", store)
+    assert "has 100 rows and had 260 before. A log may only gain rows at its end" in refused(
+        "index", log, "--append", "--grown", "-o", store
+    )
     assert sorted(path.name for path in store.rglob("*")) == before
     assert [path.name for path in folder.iterdir() if path.name.startswith(".")] == []
 
@@ -88,7 +92,7 @@ def test_a_table_of_duckdb(run: Run, refused: Refused, folder: Path, log: Path) 
         (("log.csv", *COLUMNS, "-o", "log.csv"), "log.csv exists already"),
         (
             ("log.csv", *COLUMNS, "-o", "x.d", "--order", "shuffle"),
-            '--order "shuffle" needs a seed: give one, such as --order-seed 0',
+            '--order "shuffle" needs a seed. Give one, such as --order-seed 0',
         ),
         (("log.csv", "--append", "-o", "x.d"), "x.d does not exist"),
         (("log.csv", "--check"), "log.csv is not an indexed log"),
@@ -131,7 +135,7 @@ def test_a_log_that_is_damaged_is_noticed(run: Run, refused: Refused, store: Pat
     assert f"{file.name} does not fit its checksum" in refused("recommend", store, "--horizon", 9)
     file.write_bytes(data[:-8])
     said = refused("recommend", store, "--horizon", 9)
-    assert f"{file.name} must have {len(data):,} bytes, it has {len(data) - 8:,}" in said
+    assert f"{file.name} must have {len(data):,} bytes, got {len(data) - 8:,}" in said
     file.unlink()
     assert f"{file.name} does not exist" in refused("inspect", store)
 
@@ -169,7 +173,9 @@ def test_a_folder_that_another_engine_sorted_is_looked_through(run: Run, refused
     )
     assert "200 rows" in run("index", "sorted", "--check").out
     assert "(--sorted)" in refused("index", log, "--append", "-o", "sorted")
-    assert "--output is not for files that are sorted already" in refused("index", "sorted", "--sorted", "-o", "x.d")
+    assert "--output must be left out for files that are sorted already" in refused(
+        "index", "sorted", "--sorted", "-o", "x.d"
+    )
 
 
 def test_other_columns_than_those_of_the_store_are_refused(refused: Refused, store: Path) -> None:

@@ -49,7 +49,7 @@ def test_a_state_of_points_or_of_a_budget_is_for_python(refused: Refused, folder
             ("tell", "red", 1, "--state", name),
             ("study", "decide", name),
         ):
-            assert refused(*command) == f"{name} does not play one arm in each round: use it from Python"
+            assert refused(*command) == f"{name} does not play one arm in each round. Use it from Python"
 
 
 def test_a_study_of_points_is_shown_and_takes_rewards(run: Run, refused: Refused, folder: Path) -> None:
@@ -59,4 +59,4 @@ def test_a_study_of_points_is_shown_and_takes_rewards(run: Run, refused: Refused
     assert "(0.5,)" in run("study", "show", "s", "--open").out
     assert run("study", "reward", "s", decision.id, 1).code == 0
     for options in ((), ("--add", "red"), ("--retire", "red")):
-        assert refused("study", "arms", "s", *options) == "arms() is for arms, TreeUCB plays points"
+        assert refused("study", "arms", "s", *options) == "arms() is for arms, and TreeUCB plays points"

@@ -8,12 +8,15 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 
 import artreplay as ar
+from artreplay.cli.app import app
 from command_kit import OPTIONS, Run, samples, write_csv
 
 
@@ -32,6 +35,34 @@ def test_version_and_help(run: Run) -> None:
         assert f"\n  {command} " in done.out
         assert run(command, "--help").code == 0
     assert run().code == 2
+
+
+HOW_A_LOG_IS_READ = {
+    "log",
+    "unit",
+    "reward",
+    "count",
+    "sum_",
+    "table",
+    "csv",
+    "order",
+    "order_seed",
+    "allow_scan",
+    "until",
+    "unknown",
+    "drift",
+    "reward_range",
+}
+
+
+def test_no_command_has_more_than_a_dozen_options_of_its_own() -> None:
+    def commands(command: Any) -> Iterator[Any]:
+        for inner in getattr(command, "commands", {"": command}).values():
+            yield from commands(inner) if hasattr(inner, "commands") else [inner]
+
+    for command in commands(typer.main.get_command(app)):
+        own = {option.name for option in command.params} - HOW_A_LOG_IS_READ
+        assert len(own) <= 12, f"{command.name} has {sorted(own)}"
 
 
 def test_help_imports_nothing_heavy() -> None:

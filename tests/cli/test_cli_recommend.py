@@ -149,7 +149,7 @@ def test_at_most_twenty_arms_unless_all(run: Run, folder: Path) -> None:
 
 def test_the_empty_log_needs_arms(run: Run, refused: Refused, folder: Path) -> None:
     log = write_csv(folder / "log.csv", [])
-    assert "give --arms" in refused("recommend", log, *OPTIONS)
+    assert "Give --arms" in refused("recommend", log, *OPTIONS)
     done = run("recommend", log, *OPTIONS, "--arms", "x, y")
     assert done.code == 0
     assert done.out.startswith("next action: x\n")

@@ -14,15 +14,15 @@ from command_kit import COLUMNS, OPTIONS, Refused, Run
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("", "--unit must name one column, got 'arm'; the columns are none"),
+        ("", "--unit must name one column, got 'arm'. The columns are none"),
         ("arm,click\nred,1\nblue,\n", "reward (column 'click') in row 1 is nan"),
         ("arm,click\nred,1\nblue,nan\n", "reward (column 'click') in row 1 is nan"),
         ("arm,click\nred,1\nblue,often\n", "reward (column 'click') in row 1 is 'often', expected a number"),
         ("arm,click\nred,1\nblue,1\nred,7\n", "reward in row 2 is 7, expected a number in [0, 1]"),
         ("arm,click\nred,1\n,1\n", "unit (column 'arm') in row 1 is missing"),
-        ("arm,click\nred,1,2\n", "the columns are 'red', '1', '2'"),
-        ("arm,clicks\nred,1\n", "--reward must name one column, got 'click'; the columns are 'arm', 'clicks'"),
-        ("arm;clicks\nred;1\n", "--reward must name one column, got 'click'; the columns are 'arm', 'clicks'"),
+        ("arm,click\nred,1,2\n", "The columns are 'red', '1', '2'"),
+        ("arm,clicks\nred,1\n", "--reward must name one column, got 'click'. The columns are 'arm', 'clicks'"),
+        ("arm;clicks\nred;1\n", "--reward must name one column, got 'click'. The columns are 'arm', 'clicks'"),
         ("arm,click,arm\nred,1,blue\n", "--unit must name one column, got 'arm'"),
         ("arm,click\nred,2024-01-01\n", "reward (column 'click') in row 0 is "),
     ],
@@ -38,7 +38,7 @@ def test_bad_logs(refused: Refused, folder: Path, content: str, words: str) -> N
 
 def test_a_log_that_is_not_utf8(refused: Refused, folder: Path) -> None:
     (folder / "log.csv").write_bytes(b"arm,click\n\xff\xfe,1\n")
-    sentence = "log.csv is not in utf-8: name its encoding, as in --csv encoding=latin-1"
+    sentence = "log.csv is not in utf-8. Name its encoding, as in --csv encoding=latin-1"
     assert refused("recommend", "log.csv", *OPTIONS) == sentence
 
 
@@ -50,7 +50,7 @@ def test_no_log(refused: Refused, folder: Path) -> None:
 @pytest.mark.parametrize("name", ["log.csv", "log.jsonl"])
 def test_an_empty_file_has_no_columns(refused: Refused, folder: Path, name: str) -> None:
     (folder / name).write_bytes(b"")
-    sentence = f"{name}: --unit must name one column, got 'arm'; the columns are none"
+    sentence = f"{name}: --unit must name one column, got 'arm'. The columns are none"
     assert refused("index", name, *COLUMNS, "-o", "x.arh") == sentence
 
 
@@ -63,9 +63,9 @@ def test_a_dialect_is_refused_as_it_was_typed(refused: Refused, folder: Path) ->
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"", "the columns are none"),
-        (b"hello\n", "got 'hello': say what separates them, as in --csv \"delim=;\", or skip lines"),
-        (b"a,b\0\n", "log is of no kind that is known: CSV, JSON, Parquet"),
+        (b"", "The columns are none"),
+        (b"hello\n", "got 'hello'. Say what separates them, as in --csv \"delim=;\", or skip lines"),
+        (b"a,b\0\n", "log must be of one of the kinds CSV, JSON, Parquet"),
         (b"PAR1 and nothing", "log cannot be read as Parquet"),
         (b"\x89PNG\r\n", "log is not in utf-8"),
     ],
@@ -79,9 +79,9 @@ def test_bad_parquet(refused: Refused, folder: Path) -> None:
     (folder / "log.parquet").write_bytes(b"x" * 100)
     assert "log.parquet cannot be read as Parquet" in refused("recommend", "log.parquet", *OPTIONS)
     pq.write_table(pa.table({"arm": [0.5, 1.5], "click": [0, 1]}), "log.parquet")
-    assert "labels must not be floats" in refused("recommend", "log.parquet", *OPTIONS)
+    assert "must be labels that are not floats" in refused("recommend", "log.parquet", *OPTIONS)
     pq.write_table(pa.table({"arm": ["a", "b"], "seen": [0, 1]}), "log.parquet")
-    assert "the columns are 'arm', 'seen'" in refused("recommend", "log.parquet", *OPTIONS)
+    assert "The columns are 'arm', 'seen'" in refused("recommend", "log.parquet", *OPTIONS)
     pq.write_table(pa.table({"arm": ["a", "b"], "click": [0.0, None]}), "log.parquet")
     assert "reward (column 'click') in row 1 is nan" in refused("recommend", "log.parquet", *OPTIONS)
 
@@ -94,15 +94,15 @@ def test_bad_parquet(refused: Refused, folder: Path) -> None:
         ((*COLUMNS, "--horizon", 0), "--horizon must be at least 1, got 0"),
         ((*OPTIONS, "--until", -1), "until"),
         ((*OPTIONS, "--arms", "red"), "is not an arm"),
-        ((*OPTIONS, "--arms", "red"), ": --unknown skip leaves such rows out"),
+        ((*OPTIONS, "--arms", "red"), ". Give --unknown skip to leave such rows out"),
         ((*OPTIONS, "--arms", "red,,blue"), "labels separated by commas"),
         ((*OPTIONS, "--arms", ""), "labels separated by commas"),
-        ((*OPTIONS, "--arms", "red,red"), "'red' is there twice"),
+        ((*OPTIONS, "--arms", "red,red"), "got 'red' twice"),
         ((*OPTIONS, "--algorithm", "best"), "--algorithm must be one of kl-ucb, mon-ucb, "),
         ((*OPTIONS, "--algorithm", "lin-ucb"), "got 'lin-ucb'. Use ar.LinUCB from Python"),
         ((*OPTIONS, "--algorithm", "top-ucb"), "got 'top-ucb'. Use ar.TopUCB from Python"),
         ((*OPTIONS, "--algorithm", "tree-ucb"), "got 'tree-ucb'. Use ar.TreeUCB from Python"),
-        ((*OPTIONS, "--algorithm", "ucb1"), "ucb1 has no horizon: leave --horizon out"),
+        ((*OPTIONS, "--algorithm", "ucb1"), "ucb1 has no horizon. Leave --horizon out"),
         ((*OPTIONS, "--seed", 2), "kl-ucb has no seed"),
         ((*OPTIONS, "--reward-range", 1, 0), "--reward-range must be finite with low < high"),
         (("--unit", "arm", "--reward", "arm", "--horizon", 9), "two columns"),
@@ -120,12 +120,9 @@ def test_bad_options(refused: Refused, log: Path, options: tuple[object, ...], w
         (("--history", -1), "--history must be at least 0, got -1"),
         (("--horizon", 0), "--horizon must be at least 1, got 0"),
         (("--replications", 0), "--replications must be at least 1, got 0"),
-        (("--threads", 0), "--threads must be at least 1, got 0"),
         (("--seed", -1), "seed"),
-        (("--bad-share", 2), "--bad-share must lie in [0, 1]"),
         (("--algorithm", "top-ucb"), "got 'top-ucb'. Use ar.TopUCB from Python"),
-        (("--dim", 2), "--dim is for lin-ucb"),
-        (("--algorithm", "lin-ucb", "--dim", 3, "--blocks", 2), "dim must be a multiple of blocks"),
+        (("--algorithm", "lin-ucb"), "got 'lin-ucb'. Use ar.LinUCB from Python"),
     ],
 )
 def test_bad_simulations(refused: Refused, options: tuple[object, ...], words: str) -> None:

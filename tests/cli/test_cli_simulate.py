@@ -60,21 +60,12 @@ def test_one_replication_has_no_error_and_no_log_no_share(run: Run) -> None:
     )
 
 
-def test_the_log_and_the_rewards(run: Run) -> None:
-    options = ("--log", "random", "--rewards", "beta", "--bad-share", 0.9, "--threads", 1, "--json")
+def test_a_log_of_random_shares(run: Run) -> None:
+    options = ("--log", "random", "--json")
     answer = run("simulate", *SMALL, *options).json
-    env = ar.environments.KArmed(4, log="random", rewards="beta", bad_share=0.9)
+    env = ar.environments.KArmed(4, log="random")
     runs = ar.simulate(ar.KLUCB(4, 60), env, "full-start", 80, 60, 4, 5)
     assert answer["policies"][1]["regret"] == runs.final_regret()[0]
-
-
-def test_linear_worlds(run: Run) -> None:
-    options = ("--algorithm", "lin-ucb", "--dim", 4, "--blocks", 2, "--start", "artificial-replay", "--json")
-    answer = run("simulate", *SMALL, *options).json
-    env = ar.environments.Linear(4, 4, 2, seed=5)
-    runs = ar.simulate(ar.LinUCB(env.features, 60), env, "artificial-replay", 80, 60, 4, 5)
-    assert answer["policies"][0]["regret"] == runs.final_regret()[0]
-    assert answer["setting"]["blocks"] == 2
 
 
 def test_an_algorithm_that_is_not_exact_says_so(run: Run) -> None:
@@ -131,7 +122,6 @@ def test_algorithms_are_listed(run: Run) -> None:
         "kl-ucb",
         "mon-ucb",
         "psi-ucb",
-        "lin-ucb",
         "ucb1",
         "thompson",
         "ids",

@@ -126,7 +126,7 @@ def test_a_log_that_changed_is_refused(run: Run, refused: Refused, folder: Path)
     write_csv(log, rows)
     sentence = refused("recommend", log, *KEPT)
     assert "log.csv" in sentence
-    assert "row 17 changed" in sentence
+    assert "row 17 has changed" in sentence
     write_csv(log, samples(49))
     assert "the log has 49 rows and had 50" in refused("recommend", log, *KEPT)
 

@@ -29,7 +29,7 @@ def test_from_decision_to_export(run: Run, refused: Refused, made: Path) -> None
     two = run("study", "decide", WHERE, "--count", 2, "--among", "red,grün", "--json").json
     assert {entry["action"] for entry in two} <= {"red", "grün"}
     assert run("study", "reward", WHERE, one["id"], 1).out == f"{one['id']} gave 1\n"
-    assert "which is final" in refused("study", "reward", WHERE, one["id"], 0)
+    assert "that is final" in refused("study", "reward", WHERE, one["id"], 0)
     assert run("study", "void", WHERE, two[0]["id"]).code == 0
     assert two[1]["id"] in run("study", "show", WHERE, "--open").out
     shown = run("study", "show", WHERE).out
@@ -47,9 +47,9 @@ def test_arms_that_come_and_go(run: Run, refused: Refused, made: Path) -> None:
         ("[bold] blue", False), ("grün", False), ("red", True), ("green", False),
     ]  # fmt: skip
     assert "retired" in run("study", "arms", WHERE).out
-    assert "is an arm of this study already" in refused("study", "arms", WHERE, "--add", "green")
+    assert "is already an arm of this study" in refused("study", "arms", WHERE, "--add", "green")
     said = refused("study", "decide", WHERE, "--among", "red,green")
-    assert said == "'red' is a retired arm: `artreplay study arms STUDY --add` brings it back"
+    assert said == "'red' is a retired arm. `artreplay study arms STUDY --add` brings it back"
 
 
 def test_rewards_that_contradict_the_log_are_shown(run: Run, folder: Path) -> None:
@@ -99,7 +99,7 @@ def test_past_the_horizon_is_one_sentence(run: Run, folder: Path) -> None:
         warnings.simplefilter("default")
         said = run("study", "decide", "a").err
     advice = "`artreplay study change STUDY --horizon N` gives the study a longer one"
-    assert said == f"warning: decision 2 is past the horizon of 1: {advice}\n"
+    assert said == f"warning: decision 2 is past the horizon of 1. {advice}\n"
 
 
 def test_totals_and_drift_from_the_shell(run: Run, refused: Refused, folder: Path, log: Path) -> None:
@@ -117,7 +117,7 @@ def test_a_study_remembers_the_column_of_allowances(run: Run, refused: Refused, 
     rows[0] = rows[0].replace(",0.1", ",stale")
     Path("stale.csv").write_text("\n".join(rows) + "\n")
     run("study", "create", WHERE, "stale.csv", *OPTIONS, "--drift", "stale")
-    assert "the log may be stale: its rows say by how much" in run("study", "show", WHERE).out
+    assert "the log may be stale, and its rows say by how much" in run("study", "show", WHERE).out
     Path("stale.csv").write_text("\n".join([*rows, "red,1,0.3"]) + "\n")
     assert run("study", "extend", WHERE, "stale.csv").out == f"{WHERE} has a log of 201 samples\n"
     recommended = ("recommend", "stale.csv", *OPTIONS, "--state", "s")
@@ -131,10 +131,10 @@ def test_studies_without_a_log(run: Run, refused: Refused, folder: Path) -> None
     assert run("study", "decide", "a", "--json").json["action"] == 1
     assert "--arms must name the arms" in refused("study", "create", "b", "--horizon", 50)
     there = refused("study", "create", "a", "--arms", "1,2", "--horizon", 50)
-    assert there == "a is a study already: `artreplay study show` shows it"
+    assert there == "a is already a study. `artreplay study show` shows it"
     assert "--wait must be a number and a unit" in refused("study", "create", "b", "--arms", "1,2", "--wait", "soon")
     assert "has made no decision 'x'" in refused("study", "reward", "a", "x", 1)
-    assert refused("study", "show", "nothing") == "nothing is not a study: `artreplay study create` makes one"
+    assert refused("study", "show", "nothing") == "nothing is not a study. `artreplay study create` makes one"
     run("study", "create", "c", "--arms", "1", "--arms", "2,x", "--horizon", 50)
     assert [arm["arm"] for arm in run("study", "arms", "c", "--json").json] == [1, 2, "x"]
     assert run("study", "decide", "c", "--among", "2", "--among", "x", "--json").json["action"] == 2

@@ -136,7 +136,7 @@ def test_only_classes_and_functions_can_be_marked(thing):
 
 @pytest.mark.parametrize("cls", [int, tuple, dict, type("Plain", (), {}), type("Row", (tuple,), {})])
 def test_only_named_tuples_can_be_components(cls):
-    with pytest.raises(NotCompilable, match=f"must be a NamedTuple, {cls.__qualname__} is not"):
+    with pytest.raises(NotCompilable, match=f"must be a NamedTuple, and {cls.__qualname__} is not"):
         compiled(cls)
 
 

@@ -57,9 +57,9 @@ class Armless(Nothing):
 
 
 REFUSED: list[tuple[Any, str]] = [
-    (lambda: regression().ask(), "with contexts must be asked and told with a context"),
+    (lambda: regression().ask(), "a ContextRegression with contexts needs a context, got None"),
     (lambda: regression().ask({"age": 1.0}), "context must have 'country'. If its value is missing, give None"),
-    (lambda: regression().ask(HERE | {"city": "x"}), "context has 'city', which is not a column"),
+    (lambda: regression().ask(HERE | {"city": "x"}), "context must have only the columns 'age', 'country'"),
     (lambda: regression().tell(0, 1.0), "not the action that was asked for last: say which context"),
     (lambda: regression().ask(HERE, among=[]), "among must list at least 1 arms, got 0"),
     (lambda: regression().ask(HERE, among=[5]), "5 is not an arm"),

@@ -201,10 +201,11 @@ class TellsFirst(ar.ArtificialReplay):
 class LastFirst(ar.ArtificialReplay):
     """The last row of the log is shown first."""
 
-    def _load_rows(self, log: Any) -> None:
-        whole = log.whole
+    def show_first(self) -> None:
+        log, whole = self.log, self.log.whole
+        assert whole is not None
         log.whole = whole._replace(units=whole.units[::-1], rewards=whole.rewards[::-1], contexts=whole.contexts[::-1])
-        super()._load_rows(log)
+        super().show_first()
         log.whole = whole
 
 

@@ -144,7 +144,10 @@ def test_rewards_are_scaled() -> None:
 
 def test_what_is_refused() -> None:
     contexts = ar.Contexts({"x": ar.Numeric(0, 1)}, {"page": list(range(40))}, segments=["page"])
-    with pytest.raises(InvalidParameter, match=r"must fit into 1024 MB, got 2727 MB for 41000 cells of 66 features"):
+    with pytest.raises(
+        InvalidParameter,
+        match=r"must fit into 1024 MB, got 2727 MB for 41000 pairs of arm and segment with 66 features",
+    ):
         ar.ContextRegression(1000, contexts)
     with pytest.raises(InvalidParameter, match=r"needs contexts, which is missing"):
         ar.ContextRegression(3)
@@ -152,7 +155,7 @@ def test_what_is_refused() -> None:
     for rate in (0.0, 1.0, -0.2):
         with pytest.raises(InvalidParameter, match=r"rate must lie between 0 and 1, got"):
             ar.ContextRegression(3, contexts, rate=rate)
-    with pytest.raises(InvalidParameter, match=r"must be asked and told with a context"):
+    with pytest.raises(InvalidParameter, match=r"needs a context, got None"):
         base.propose()
     with pytest.raises(InvalidParameter, match=r"context must have 'x'. If its value is missing, give None"):
         base.propose({})
@@ -172,6 +175,8 @@ def test_a_long_log_needs_numba() -> None:
     log = ar.History([0] * 2001, [0.0] * 2001, contexts={"x": [0.5] * 2001})
     with (
         ar.compiling.using("interpreted"),
-        pytest.raises(InvalidParameter, match=r"without numba can learn from 2,000 rows of a log, got 2,001. Install"),
+        pytest.raises(
+            InvalidParameter, match=r"at most 2,000 rows for a ContextRegression without numba, got 2,001\. Run"
+        ),
     ):
         ar.FullStart(base, log)

@@ -169,7 +169,7 @@ def test_without_an_order_exact_algorithms_work_and_what_needs_it_is_refused(log
     store = adopt(sorted_files(log, tmp_path))
     as_in_memory(log, tmp_path / "adopted")
     assert ar.Totals.of(store).counts.sum() == 300
-    sentence = "has no column that orders its rows, and this needs the order between arms: write the files with such"
+    sentence = "must have a column that orders rows of different arms, and it has none. Write the files with such"
     with pytest.raises(InvalidHistory, match=sentence):
         ar.FullStart(ar.IDS(4, seed=1), store)
     with pytest.raises(InvalidHistory, match=sentence):
@@ -227,7 +227,7 @@ def test_a_log_grows_by_more_files(log, tmp_path):
     for row in rows:
         before = store.first(row)
         assert before.load().rewards.tolist() == log.table["click"][:row].to_pylist()
-    with pytest.raises(InvalidHistory, match="can only be read as it was each time files were added, not at row 130"):
+    with pytest.raises(InvalidHistory, match="had after files were added to it, got 130"):
         store.first(130)
     assert pickle.loads(pickle.dumps(store)).load().rewards.tolist() == log.table["click"].to_pylist()
 
@@ -237,10 +237,10 @@ def test_rows_are_added_by_the_engine_that_wrote_them(log, tmp_path):
     adopt(place, order="at")
     before = sorted(path.name for path in place.iterdir())
     with pytest.raises(
-        InvalidParameter, match=r"another engine wrote: let it write one more, and index .* \(--sorted\)"
+        InvalidParameter, match=r"another engine wrote\. Let it write one more, and index .* \(--sorted\)"
     ):
         ar.append_history(log.table, place)
-    with pytest.raises(InvalidFile, match="another engine wrote: that engine can merge them"):
+    with pytest.raises(InvalidFile, match=r"another engine wrote\. Merge them with that engine"):
         ar.compact_history(place)
     assert sorted(path.name for path in place.iterdir()) == before
 
@@ -269,12 +269,16 @@ ORDER, REWARD = r"order \(column 'at'\) in row 1 ", r"reward \(column 'click'\)"
     ("columns", "order", "sentence"),
     [
         ({"arm": [0, 1, 0], "click": [1, 1, 1]}, None, r"unit \(column 'arm'\) in row 2 is 0, which has other rows"),
-        ({"arm": [0, 0, 1, 0], "click": [1] * 4}, None, "in row 3 is 0, .*: write each file sorted by arm and order"),
-        ({"arm": [0, 0], "click": [1, 1], "at": [5, 5]}, "at", f"{ORDER}does not come after the row of 0 before it"),
+        ({"arm": [0, 0, 1, 0], "click": [1] * 4}, None, "in row 3 is 0, .*Write each file sorted by arm and order"),
+        (
+            {"arm": [0, 0], "click": [1, 1], "at": [5, 5]},
+            "at",
+            f"{ORDER}must come after that of the row of 0 before it",
+        ),
         (
             {"arm": [0, 0, 1], "click": [1] * 3, "at": [5, 4, 9]},
             "at",
-            f"{ORDER}does not come .*: write each file sorted",
+            f"{ORDER}must come .*Write each file sorted",
         ),
         ({"arm": [0, 0], "click": [1, 1], "at": ["1", "2"]}, "at", "must be whole numbers or times, got string"),
         ({"arm": [0, 0], "click": [1, 1], "at": [0.5, 1.0]}, "at", "must be whole numbers or times: Float value 0.5"),
@@ -284,11 +288,11 @@ ORDER, REWARD = r"order \(column 'at'\) in row 1 ", r"reward \(column 'click'\)"
         ({"arm": [0, None], "click": [1, 1]}, None, r"unit \(column 'arm'\) in row 1 is missing, expected a label"),
         ({"arm": [0, 0], "click": ["1", "no"]}, None, REWARD),
         ({"arm": [[0.5, 1.0], [0.5, 1.0]], "click": [1, 1]}, None, "has no whole column 'arm'"),
-        ({"arm": [0.5, 1.0], "click": [1, 1]}, None, "labels must not be floats"),
+        ({"arm": [0.5, 1.0], "click": [1, 1]}, None, "labels that are not floats"),
         (
             {"arms": [0, 0], "click": [1, 1]},
             None,
-            "unit must name one column, got 'arm'; the columns are 'arms', 'click'",
+            "unit must name one column, got 'arm'. The columns are 'arms', 'click'",
         ),
         ({"arm": [0, 0], "click": [1, 1]}, "at", "order must name one column, got 'at'"),
     ],
@@ -306,7 +310,7 @@ def test_what_cannot_be_read_as_it_lies_is_refused(columns, order, sentence, tmp
 def test_an_order_must_rise_from_file_to_file(log, tmp_path):
     place = sorted_files(log, tmp_path, files=2)
     (place / "part-0.parquet").rename(place / "part-2.parquet")
-    with pytest.raises(ArtReplayError, match=r"does not come after the row of .* before it"):
+    with pytest.raises(ArtReplayError, match=r"must come after that of the row of .* before it"):
         adopt(place, order="at")
 
 
@@ -317,7 +321,7 @@ def test_an_order_must_rise_beyond_all_rows_that_are_known(log, tmp_path):
     pq.write_table(late, place / "part-9.parquet")
     with pytest.raises(
         ArtReplayError,
-        match=r"part-9.parquet: order \(column 'at'\) in row 0 does not come after the row of 99 before it",
+        match=r"part-9.parquet: order \(column 'at'\) in row 0 must come after that of the row of 99 before it",
     ):
         adopt(place)
     assert len(ar.open_history(place)) == 300
@@ -327,8 +331,8 @@ def test_an_order_must_rise_beyond_all_rows_that_are_known(log, tmp_path):
     ("change", "sentence"),
     [
         (lambda place: (place / "part-1.parquet").unlink(), "must still have the files it had|does not exist"),
-        (lambda place: shutil.copy(place / "part-1.parquet", place / "part-00.parquet"), "new ones must come after"),
-        (lambda place: rewrite(place / "part-1.parquet"), "index the log again"),
+        (lambda place: shutil.copy(place / "part-1.parquet", place / "part-00.parquet"), "new files must sort after"),
+        (lambda place: rewrite(place / "part-1.parquet"), "Index the log again"),
     ],
 )  # fmt: skip
 def test_files_that_are_known_stay_as_they_were(change, sentence, log, tmp_path):
@@ -340,7 +344,7 @@ def test_files_that_are_known_stay_as_they_were(change, sentence, log, tmp_path)
     if "part-00.parquet" in os.listdir(place):
         as_in_memory(log, place)
     else:
-        with pytest.raises(InvalidFile, match=r"index the log again|does not exist"):
+        with pytest.raises(InvalidFile, match=r"Index the log again|does not exist"):
             ar.open_history(place)
 
 
@@ -395,22 +399,26 @@ def test_folders_that_are_none_are_refused(log, tmp_path):
     (tmp_path / "csv").mkdir()
     (tmp_path / "csv" / "part-0.csv").write_text("arm,click\n0,1\n")
     for name in ("empty", "nested", "csv", "none"):
-        with pytest.raises(InvalidFile, match="must be a folder that has Parquet files in it"):
+        with pytest.raises(InvalidFile, match="must be a folder with Parquet files in it"):
             adopt(tmp_path / name)
     pq.write_table(log.table[:1], tmp_path / "part-0.parquet")
-    with pytest.raises(InvalidFile, match="must be a folder that has Parquet files in it"):
+    with pytest.raises(InvalidFile, match="must be a folder with Parquet files in it"):
         adopt(tmp_path / "part-0.parquet")
-    with pytest.raises(InvalidParameter, match="is for folders of Parquet, on a disk or at an address, got Table"):
+    with pytest.raises(
+        InvalidParameter, match="source must be a folder of Parquet files where already_sorted=True, got Table"
+    ):
         adopt(log.table)
 
 
 def test_what_we_laid_out_is_ours(log, tmp_path):
     ar.index_history(log.table, tmp_path / "log", **log.columns)
-    with pytest.raises(InvalidParameter, match="was laid out by artreplay: append to it"):
+    with pytest.raises(InvalidParameter, match=r"was laid out by artreplay itself\. Add rows"):
         adopt(tmp_path / "log")
     place = sorted_files(log, tmp_path)
     for how in ({"path": tmp_path / "x"}, {"until": 3}, {"seed": 1}, {"table": "t"}, {"csv": {}}):
-        with pytest.raises(InvalidParameter, match=rf"{next(iter(how))} is not for files that are sorted already"):
+        with pytest.raises(
+            InvalidParameter, match=rf"{next(iter(how))} must be left out for files that are sorted already"
+        ):
             adopt(place, **how)
 
 

@@ -105,7 +105,7 @@ REFUSED = {
     "kinds": ([1, "one"], r"context \(column 'a'\) must hold values of one kind"),
     "lengths": ([1], r"must have one value for each of 2 rows, got 1"),
     "infinity": ([1, np.inf], r"context \(column 'a'\) in row 1 is infinite, expected a finite number"),
-    "large numbers": ([1, 2**60 + 1], r"whole numbers that a float cannot hold: make them texts"),
+    "large numbers": ([1, 2**60 + 1], r"whole numbers that a float cannot hold .*Make them texts"),
     "lists": ([[1], [2]], r"must hold numbers, texts or booleans, got list"),
 }
 
@@ -120,17 +120,17 @@ def test_what_is_no_context_is_refused_by_name(why):
 def test_columns_of_contexts_have_names_of_their_own(tmp_path):
     table = pa.table({"unit": [0], "row": [1], "click": [1.0]})
     for contexts, sentence in (
-        (["click"], "contexts must be different columns beside unit and reward"),
-        (["row", "row"], "contexts must be different columns beside unit and reward"),
-        ("row", "contexts must be a list of names of columns, got 'row'"),
+        (["click"], "contexts must be distinct columns other than unit and reward"),
+        (["row", "row"], "contexts must be distinct columns other than unit and reward"),
+        ("row", "contexts must be a list of column names, got 'row'"),
     ):
         with pytest.raises(InvalidParameter, match=sentence):
             ar.open_history(table, unit="unit", reward="click", contexts=contexts)
     with pytest.raises(InvalidHistory, match="contexts must name one column, got 'age'"):
         ar.open_history(table, unit="unit", reward="click", contexts=["age"])
-    with pytest.raises(InvalidParameter, match="contexts must not be called 'row' in an indexed folder"):
+    with pytest.raises(InvalidParameter, match=r"contexts must have names other than .*, got 'row'"):
         ar.index_history(table, tmp_path / "log", unit="unit", reward="click", contexts=["row"])
-    with pytest.raises(InvalidHistory, match="contexts must be columns that have names"):
+    with pytest.raises(InvalidHistory, match="contexts must be columns with names"):
         ar.History([0], [1], contexts={})
 
 

@@ -183,7 +183,7 @@ def test_a_file_whose_mask_was_changed_is_refused(tmp_path):
     ranking = policy.base.algorithm.selector.ranking
     ranking.inside[:] = 1
     policy.save(tmp_path / "policy")
-    with pytest.raises(ArtReplayError, match="do not belong together"):
+    with pytest.raises(ArtReplayError, match="contradict each other"):
         ar.load(tmp_path / "policy")
 
 

@@ -260,7 +260,7 @@ def test_the_server_adds_up_totals_bit_for_bit(address, rows, seed, first):
         assert earned(mine) == earned(ar.Totals.of(theirs))
 
 
-@pytest.mark.filterwarnings("ignore:.* the same 'seq' as a row before")
+@pytest.mark.filterwarnings("ignore:.* the same 'seq' as an earlier row")
 @given(ties=st.booleans(), rows=st.integers(1, 60), seed=SEEDS, with_allowances=st.booleans())
 @settings(max_examples=15)
 def test_a_table_can_be_indexed(address, ties, rows, seed, with_allowances, tmp_path_factory):
@@ -350,7 +350,7 @@ def test_points_are_read_whole_if_that_is_allowed(address):
     points = ar.open_history(address, allow_scan=True, **columns)
     assert [points.unit(row)[1] for row in range(9)] == [n / 10 for n in range(1, 10)]
     assert len(ar.open_history(address, allow_scan=True, until=4, **columns)) == 4
-    with pytest.raises(InvalidHistory, match="only logs of arms are laid out"):
+    with pytest.raises(InvalidHistory, match="a log must be of arms to be laid out"):
         ar.index_history(address, "nowhere", **columns)
 
 
@@ -378,8 +378,11 @@ def test_rows_that_cannot_be_used_are_named_and_once_corrected_the_policy_goes_o
             InvalidHistory,
             r"reward of \d at seq = \d+ is nan, expected a finite number",
         ),
-        "UPDATE log SET click = 7 WHERE seq <= 6": (InvalidHistory, "a reward in the log is 7, expected"),
-        "UPDATE log SET seq = 7": (InvalidHistory, "seq must be different in every row of an arm, 7 is there twice"),
+        "UPDATE log SET click = 7 WHERE seq <= 6": (
+            InvalidHistory,
+            r"a reward in the log must be a number in \[0, 1\], got 7",
+        ),
+        "UPDATE log SET seq = 7": (InvalidHistory, "seq must be different in every row of an arm, got 7 twice"),
     }
     for statement, (error, sentence) in wrong.items():
         fill(address, log.table)

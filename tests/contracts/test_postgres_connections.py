@@ -97,7 +97,9 @@ def test_more_rows_than_are_fetched_at_once(connection, tmp_path):
 
 
 def test_what_is_wrong_is_a_sentence(connection):
-    with pytest.raises(InvalidHistory, match=r"order must name a column: the rows of the connection to PostgreSQL"):
+    with pytest.raises(
+        InvalidHistory, match=r"order must name a column, because the rows of the connection to PostgreSQL"
+    ):
         ar.open_history(connection, unit="arm", reward="click", table="clicks")
     connection.commit()
     with pytest.raises(InvalidFile, match=r"the connection to PostgreSQL \(nothing\) cannot be read .*nothing"):

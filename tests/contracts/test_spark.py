@@ -101,7 +101,7 @@ def test_spark_adds_files_to_a_folder(session, log, tmp_path):
 
 def test_what_was_not_sorted_is_refused(session, log, tmp_path):
     frame_of(session, log).coalesce(1).write.parquet(str(tmp_path / "log"))
-    with pytest.raises(InvalidHistory, match="write each file sorted by arm and order"):
+    with pytest.raises(InvalidHistory, match="Write each file sorted by arm and order"):
         ar.index_history(tmp_path / "log", already_sorted=True, unit="arm", reward="click", order="at")
 
 

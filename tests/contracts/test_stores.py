@@ -18,6 +18,7 @@ from store_logs import PLACES, opened, played, random_log, stands
 import artreplay as ar
 from artreplay.errors import Interrupted, InvalidFile, InvalidParameter
 from artreplay.history.parquet.parquet_files import ParquetColumns
+from artreplay.replay import reader
 
 THOROUGH = 30 if os.environ.get("ARTREPLAY_THOROUGH") else 1
 
@@ -67,17 +68,23 @@ def test_a_log_that_was_laid_out_is_as_good_as_memory(place, name, rows, seed, p
 
 def test_a_relation_wants_rows_in_memory():
     with opened(random_log(ar.UCB1(4), 10, 1), "indexed") as store:
-        with pytest.raises(InvalidParameter, match=r"a relation needs rows in memory: give a History, such as store"):
+        with pytest.raises(InvalidParameter, match=r"a relation needs rows in memory. Give a History, such as store"):
             ar.ArtificialReplay(ar.UCB1(4), store, lambda *_: True)
         ar.ArtificialReplay(ar.UCB1(4), store.load(), lambda *_: True).ask()
 
 
-def test_many_arms_that_are_read_at_once_are_as_good_as_memory(tmp_path):
+@pytest.mark.parametrize("moved", [None, 7, 64])
+@pytest.mark.parametrize("allowance", [None, "off"])
+def test_many_arms_that_are_read_at_once_are_as_good_as_memory(moved, allowance, tmp_path, monkeypatch):
+    if moved is not None:  # queues are moved often, and a few rows at a time
+        for name, value in {"_ROWS_MOVED": moved, "_SPACE": 16, "_FIRST_ROWS": 8}.items():
+            monkeypatch.setattr(reader, name, value)
     rng = np.random.default_rng(3)
     arms = rng.permutation(50)[np.minimum(rng.geometric(0.1, 1500) - 1, 49)]
-    log = pa.table({"arm": arms, "click": rng.random(1500)})
-    ar.index_history(log, tmp_path / "log", unit="arm", reward="click")
-    logs = ar.open_history(tmp_path / "log"), ar.History.from_frame(log, "arm", "click")
+    log = pa.table({"arm": arms, "click": rng.random(1500), "off": rng.random(1500) / 50})
+    ar.index_history(log, tmp_path / "log", unit="arm", reward="click", allowance=allowance)
+    in_memory = ar.History.from_frame(log, "arm", "click", allowance=allowance)
+    logs = ar.open_history(tmp_path / "log"), in_memory
     policies = [ar.ArtificialReplay(ar.KLUCB(50, 1600), history) for history in logs]
     policies.append(ar.FullStart(ar.KLUCB(50, 1600), logs[0]))
     for _ in range(20):
@@ -189,7 +196,7 @@ def test_a_policy_whose_reading_was_interrupted_decides_nothing_until_it_is_load
             lambda: policy.extend(store),
             lambda: policy.save(tmp_path / "broken"),
         ):
-            with pytest.raises(Interrupted, match="was interrupted in the middle of a step: load it"):
+            with pytest.raises(Interrupted, match=r"was interrupted in the middle of a step\. Load it"):
                 call()
         assert not (tmp_path / "broken").exists()
         assert played(ar.load(tmp_path / "policy", store), 5, 1) == expected

@@ -104,7 +104,7 @@ def test_threads_and_owners(address):
             thread.join()
         assert [one.state for one in study.decisions()] == ["rewarded"] * 320
         assert sum(arm.online for arm in study.arms()) == 320
-    with pytest.raises(StudyRefused, match="is a study already"):
+    with pytest.raises(StudyRefused, match="is already a study"):
         made(address, "shared")
 
 

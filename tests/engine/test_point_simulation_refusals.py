@@ -18,17 +18,17 @@ def allocation(**other):
 
 
 WRONG = {
-    "dim": (lambda: ar.simulate(ar.TreeUCB(2, 9), INTERVAL), "the algorithm has dim 2, the environment has 1"),
+    "dim": (lambda: ar.simulate(ar.TreeUCB(2, 9), INTERVAL), "the algorithm has dim 2, and the environment has 1"),
     "box": (
         lambda: ar.simulate(ar.TreeUCB(1, 9, box=[(0, 2)]), INTERVAL),
-        r"the algorithm has box \(\(0.0, 2.0\),\), the environment has \(\(0.0, 1.0\),\)",
+        r"the algorithm has box \(\(0.0, 2.0\),\), and the environment has \(\(0.0, 1.0\),\)",
     ),
     "another box": (lambda: ar.simulate(ar.GridUCB(2, 9), PLANE), r"has box \(\(0.0, 1.0\), \(0.0, 1.0\)\)"),
-    "no levels": (lambda: ar.simulate(ar.GridUCB(2, 9), EFFORTS), "has levels None, the environment has"),
+    "no levels": (lambda: ar.simulate(ar.GridUCB(2, 9), EFFORTS), "has levels None, and the environment has"),
     "levels": (lambda: ar.simulate(allocation(), Metric(hill, 2)), r"has levels \(0.0, 1.0, 2.0\), .* has None"),
     "other levels": (lambda: ar.simulate(allocation(levels=(1, 2)), EFFORTS), r"has levels \(1.0, 2.0\)"),
-    "budget": (lambda: ar.simulate(allocation(budget=3), EFFORTS), "has budget 3.0, the environment has 4.0"),
-    "units": (lambda: ar.simulate(allocation(max_units=2), EFFORTS), "has max_units 2, the environment has 3"),
+    "budget": (lambda: ar.simulate(allocation(budget=3), EFFORTS), "has budget 3.0, and the environment has 4.0"),
+    "units": (lambda: ar.simulate(allocation(max_units=2), EFFORTS), "has max_units 2, and the environment has 3"),
     "arms for points": (lambda: ar.simulate(ar.MonUCB(3, 9), INTERVAL), "is for algorithms over points, got MonUCB"),
     "a component": (lambda: ar.simulate(OwnFewest(np.zeros(3)), INTERVAL), "is for algorithms over points"),
     "points for arms": (lambda: ar.simulate(ar.TreeUCB(1, 9), KArmed(3)), "is for algorithms over arms, got TreeUCB"),
@@ -49,7 +49,7 @@ def test_what_does_not_fit_is_refused_in_one_sentence(what):
 
 LOGS = {
     "arms": (ar.History([0, 1], [0, 1]), "arms"),
-    "another dimension": (ar.History([[0.5]], [1], levels=[1]), "points must have 2 coordinates, the log's have 1"),
+    "another dimension": (ar.History([[0.5]], [1], levels=[1]), "points must have 2 coordinates, got a log with 1"),
     "no levels": (ar.History([[0.5, 0.5]], [1]), "level"),
     "outside": (ar.History([[0.5, 0.5], [0.5, 1.5]], [1, 1], levels=[1, 1]), r"point in row 1 is \[0.5, 1.5\]"),
     "another level": (ar.History([[0.5, 0.5]] * 2, [1, 1], levels=[1, 3]), "level in row 1 is 3"),

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from point_cases import (
     CASES,
-    CERTAIN,
     EFFORT,
     EFFORTS,
     LOGGED,
@@ -24,7 +23,7 @@ from simulated import STARTS
 
 import artreplay as ar
 from artreplay.compiling import loops, using
-from artreplay.environments import PiecewiseLinear, Quadratic
+from artreplay.environments import Quadratic
 from artreplay.environments.point_stack import nothing_known
 
 EXACT = [case for case in CASES if case not in ("RandomAllocation", "TreeAllocation of the paper")]
@@ -57,17 +56,6 @@ def test_every_algorithm_is_the_same_compiled_and_interpreted(case, start):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("noise", ["none", "bernoulli"])
-@pytest.mark.parametrize("env", [Quadratic, PiecewiseLinear])
-def test_the_surfaces_are_the_same_compiled_and_interpreted(env, noise):
-    base = ar.TreeAllocation(2, (0.5, 1), 2, 5, 200, 1 / 16)
-    settings = {"history": 500, "horizon": 200, "replications": 3}
-    with using("interpreted"):
-        slow = ar.simulate(base, env(noise=noise), **settings)
-    assert alike(ar.simulate(base, env(noise=noise), **settings), slow)
-
-
-@pytest.mark.long
 @pytest.mark.parametrize("case", ["TreeUCB", "TreeAllocation"])
 def test_the_length_of_slices_changes_nothing(monkeypatch, case):
     expected = run(case, mode="compiled", history=200, horizon=40)
@@ -75,27 +63,6 @@ def test_the_length_of_slices_changes_nothing(monkeypatch, case):
         monkeypatch.setattr(loops, "FIRST_SLICE_STEPS", limit)
         monkeypatch.setattr(loops, "next_limit", lambda limit, took: limit)
         assert alike(run(case, mode="compiled", history=200, horizon=40, threads=1), expected)
-
-
-@starts
-@cases
-def test_keeping_the_end_only_changes_nothing(case, start):
-    whole, end = run(case, start), run(case, start, keep="final")
-    assert end.actions is None
-    assert end.levels is None
-    assert end.regret.shape == end.used.shape == (2, 1)
-    assert (end.regret[:, 0] == whole.regret[:, -1]).all()
-    assert (end.used[:, 0] == whole.used[:, -1]).all()
-
-
-@cases
-def test_a_replication_is_the_same_whatever_the_number_of_replications(case):
-    many = run(case, replications=4)
-    for few in (1, 3):
-        some = run(case, replications=few)
-        assert (some.actions == many.actions[:few]).all()
-        assert np.array_equal(levels_of(some), levels_of(many)[:few], equal_nan=True)
-        assert (some.regret == many.regret[:few]).all()
 
 
 @pytest.mark.parametrize(
@@ -116,17 +83,6 @@ def test_how_much_is_known_at_first_changes_nothing(monkeypatch, case, horizon, 
         made = lambda places=places: nothing_known(places)  # noqa: E731
         monkeypatch.setattr(sys.modules["artreplay.engine.stages"], "nothing_known", made)
         assert alike(run(case, mode=mode, **sizes), expected)
-
-
-def test_the_template_is_not_changed():
-    for case, (make, env) in CASES.items():
-        base = make()
-        before = {name: array.copy() for name, array in ar.compiling.arrays_of(base.component).items()}
-        with using("interpreted"):
-            ar.simulate(base, env, history=100, horizon=20, replications=2)
-            after = ar.compiling.arrays_of(base.component)
-            assert all((before[name] == after[name]).all() for name in before), case
-            assert ar.Ignorant(base).ask() == ar.Ignorant(make()).ask()
 
 
 @starts
@@ -175,18 +131,6 @@ def test_a_drawn_log_given_back_is_the_same_log(case, start):
     assert (given.actions[0] == drawn.actions[0]).all()
     assert (given.used[0] == drawn.used[0]).all()
     assert (given.regret[0] == drawn.regret[0]).all()
-
-
-@pytest.mark.parametrize("start", ["artificial-replay", "full-start"])
-def test_a_given_log_is_used_in_every_replication(start):
-    """Without noise, replications differ in their logs only."""
-    own, given = (
-        run("TreeAllocation, greedy", start, history=history, horizon=30, replications=4)
-        for history in (60, CERTAIN.draw_history(60, seed=7))
-    )
-    assert (given.actions == given.actions[0]).all()
-    assert (given.used == given.used[0]).all()
-    assert not (own.actions == own.actions[0]).all()
 
 
 # -- what is returned -----------------------------------------------------------------------------------------

@@ -182,10 +182,10 @@ def test_an_object_is_shown_rewards_in_its_own_units_wherever_they_come_from(rew
 # -- errors ------------------------------------------------------------------------------------------------------
 
 WRONG = {
-    "arms": (lambda: ar.simulate(ar.MonUCB(3, 10), KArmed(4)), "the algorithm has 3 arms, the environment has 4"),
+    "arms": (lambda: ar.simulate(ar.MonUCB(3, 10), KArmed(4)), "the algorithm has 3 arms, and the environment has 4"),
     "budget": (
         lambda: ar.simulate(ar.TopUCB(4, 2, 10), TopArms(4, 3)),
-        "the algorithm plays 2 arms in a round, the environment expects 3",
+        "the algorithm plays 2 arms in a round, and the environment expects 3",
     ),
     "one arm for several": (lambda: ar.simulate(ar.UCB1(4), TopArms(4, 3)), "plays 1 arms in a round"),
     "several arms for one": (lambda: ar.simulate(ar.TopUCB(4, 2, 10), KArmed(4)), "plays 2 arms in a round"),
@@ -211,7 +211,7 @@ WRONG = {
     "half a thread": (lambda: ar.simulate(ar.UCB1(2), KArmed(2), threads=1.5), "threads must be an integer"),
     "small component": (
         lambda: ar.simulate(OwnFewest(np.zeros(3)), KArmed(4)),
-        "OwnFewest has 3 arms, the environment has 4",
+        "OwnFewest has 3 arms, and the environment has 4",
     ),
 }
 

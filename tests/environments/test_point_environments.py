@@ -162,11 +162,11 @@ WRONG = {
     "a bad share above 1": (lambda: Metric(peak, bad_share=1.1), r"bad_share must lie in \[0, 1\], got 1.1"),
     "nan for a bad share": (lambda: Metric(peak, bad_share=math.nan), r"bad_share must lie in \[0, 1\]"),
     "text for a bad share": (lambda: Metric(peak, bad_share="half"), "bad_share must be a number"),
-    "levels alone": (lambda: Metric(crossed, levels=(1,)), "levels, budget and max_units belong together"),
-    "a budget alone": (lambda: Metric(peak, budget=1), "levels, budget and max_units belong together"),
+    "levels alone": (lambda: Metric(crossed, levels=(1,)), "levels, budget and max_units must be given together"),
+    "a budget alone": (lambda: Metric(peak, budget=1), "levels, budget and max_units must be given together"),
     "levels without max_units": (
         lambda: Metric(crossed, levels=(1,), budget=1),
-        "belong together: pass all of them or none",
+        "must be given together, got some of them without others",
     ),
     "a level twice": (lambda: Quadratic(levels=(1, 1)), "levels must be distinct"),
     "a negative level": (lambda: Quadratic(levels=(-1, 1)), "levels must be finite and at least 0"),
@@ -211,7 +211,9 @@ def test_an_error_inside_the_function_comes_out_as_it_is():
 
 
 def test_levels_without_a_common_unit_have_no_optimum_and_the_sentence_is_about_that():
-    with pytest.raises(InvalidParameter, match="must have a common unit for the optimum to be found, got") as refused:
+    with pytest.raises(
+        InvalidParameter, match="must have a larger common unit for the optimum to be found, got"
+    ) as refused:
         Metric(lambda points, levels: points[:, 0], levels=(1, 2**0.5), budget=4, max_units=10)
     assert "solver" not in str(refused.value)
 
@@ -219,7 +221,7 @@ def test_levels_without_a_common_unit_have_no_optimum_and_the_sentence_is_about_
 def test_a_function_must_take_what_it_is_given():
     with pytest.raises(InvalidParameter, match="must take an array of points and, with levels, one of their levels"):
         Metric(lambda points: points[:, 0], levels=(1,), budget=1, max_units=1)
-    with pytest.raises(InvalidParameter, match="the function must take an array of points, and this one does not"):
+    with pytest.raises(InvalidParameter, match="the function must take an array of points, got one that does not"):
         Metric(lambda points, levels: points[:, 0])
     with pytest.raises(
         TypeError, match=r"unsupported operand|did not contain a loop"

@@ -211,7 +211,7 @@ FLAT = {
 
 @pytest.mark.parametrize("what", FLAT)
 def test_a_bad_share_of_means_without_a_lowest_fifth_is_refused_at_once(what):
-    with pytest.raises(InvalidParameter, match="a fifth is lower than the rest"):
+    with pytest.raises(InvalidParameter, match="lower in a fifth of the space than in the rest"):
         Metric(FLAT[what], bad_share=0.5)
     assert len(Metric(FLAT[what]).draw_history(5)) == 5
 
@@ -221,7 +221,7 @@ def test_a_function_that_is_flat_only_between_the_boxes_of_the_grid_does_not_mak
         return np.where(np.isin(points[:, 0] * 8 % 1, 0.5), points[:, 0], 0.05)
 
     env = Metric(odd, finest=8, bad_share=0.5)
-    with pytest.raises(InvalidParameter, match="a fifth is lower than the rest"):
+    with pytest.raises(InvalidParameter, match="lower in a fifth of the space than in the rest"):
         env.draw_history(20)
 
 

@@ -219,7 +219,7 @@ def test_a_frame_without_rows_is_a_history(frame):
 
 @pytest.mark.parametrize("frame", [{"arm": [1], "r": [0.5]}, [(1, 0.5)], None, np.zeros((2, 2)), "log.csv"], ids=repr)
 def test_what_is_not_a_frame_is_refused(frame):
-    with pytest.raises(InvalidHistory, match="expected a pandas, polars or pyarrow frame"):
+    with pytest.raises(InvalidHistory, match="must be a pandas, polars or pyarrow frame"):
         ar.History.from_frame(frame, "arm", "r")
 
 

@@ -31,10 +31,10 @@ def test_points_of_one_dimension_may_be_told_as_they_are_asked_for():
 @pytest.mark.parametrize(
     ("units", "given", "sentence"),
     [
-        ([*UNITS, (0.1, 0.2)], {}, r"unit in row 3 is \(0.1, 0.2\): units must all be allocations"),
+        ([*UNITS, (0.1, 0.2)], {}, r"unit in row 3 is \(0.1, 0.2\), expected an allocation"),
         (UNITS, {"levels": [1, 1, 1]}, "levels must be left out where the units are allocations"),
-        ([*UNITS, ar.Allocation((0.1,), 1)], {}, "unit in row 3 .*points of equally many coordinates"),
-        ([ar.Allocation(0.1, 1)], {}, "unit in row 0 .*points of equally many coordinates"),
+        ([*UNITS, ar.Allocation((0.1,), 1)], {}, "unit in row 3 .*expected a point with as many coordinates"),
+        ([ar.Allocation(0.1, 1)], {}, "unit in row 0 .*expected a point with as many coordinates"),
         ([ar.Allocation((0.1,), -1)], {}, "level in row 0 is -1.0, expected"),
         ([ar.Allocation((float("nan"),), 1)], {}, r"point in row 0 is \[nan\], expected finite"),
     ],

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -16,15 +13,6 @@ from level_kit import amounts
 
 import artreplay as ar
 from artreplay.errors import ChangedHistory, InvalidHistory
-
-MAKERS = {
-    "pandas": pd.DataFrame,
-    "polars": pl.DataFrame,
-    "table": pa.table,
-    "batch": lambda columns: pa.RecordBatch.from_pydict(columns),
-    "chunked": lambda columns: pa.concat_tables([pa.table(columns).slice(0, 1), pa.table(columns).slice(1)]),
-}
-every_frame = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 
 numbers = st.sampled_from([0.0, -0.0, 0.5, 1.0, 2.0]) | st.floats(-1e9, 1e9)
 
@@ -44,7 +32,7 @@ def samples_of(log: ar.History) -> list[tuple]:
 
 def changed_row(known: ar.History, log: ar.History, old: ar.History | None = None) -> int:
     """The row an error names."""
-    with pytest.raises(ChangedHistory, match=r"^row \d+ changed: ") as refused:
+    with pytest.raises(ChangedHistory, match=r"^row \d+ has changed\. ") as refused:
         log.check_continues(known.fingerprint, old)
     assert refused.value.row is not None
     return refused.value.row
@@ -55,28 +43,6 @@ def same(one: ar.History, other: ar.History) -> bool:
 
 
 # -- frames ---------------------------------------------------------------------------------------------------
-
-
-@every_frame
-@pytest.mark.parametrize("efforts", [[2.0, 0.0, 0.5], [2, 0, 1]], ids=["floats", "ints"])
-def test_every_frame_gives_the_same_log(make, efforts):
-    frame = make({"x": [0.25, 0.5, 0.25], "y": [1, 2, 1], "effort": efforts, "r": [0.0, 1.0, 0.5]})
-    log = ar.History.from_frame(frame, ["x", "y"], "r", level="effort")
-    plain = ar.History([(0.25, 1), (0.5, 2), (0.25, 1)], [0.0, 1.0, 0.5], levels=efforts)
-    assert samples_of(log) == samples_of(plain)
-    assert log.levels.tolist() == efforts
-    plain.check_continues(log.fingerprint)
-    log.check_continues(plain.fingerprint)
-    assert ar.History.from_frame(frame, ["x", "y"], "r").levels is None
-    assert ar.History.from_frame(frame, ["x", "y"], "r", level="effort", until=2).levels.tolist() == efforts[:2]
-
-
-@every_frame
-@pytest.mark.parametrize("level", ["Effort", "", 0, 1.5])
-def test_a_column_of_levels_that_is_not_there_is_an_error_that_lists_those_that_are(make, level):
-    frame = make({"x": [0.25, 0.5], "effort": [1, 2], "r": [0.0, 1.0]})
-    with pytest.raises(InvalidHistory, match=f"must have a column {level!r}.*'x', 'effort', 'r'"):
-        ar.History.from_frame(frame, ["x"], "r", level=level)
 
 
 # -- logs without rows, and the first rows of a log -----------------------------------------------------------
@@ -90,43 +56,12 @@ def test_a_log_of_points_without_rows_may_have_levels(levels):
     assert len(log) == 0
     assert log.levels.tolist() == []
     assert len(log.shuffled(1)) == 0
-    assert repr(log) == "<History of 0 samples at points of dimension 2, at 0 levels>"
+    assert repr(log) == "<History of 0 rows at points of dimension 2, at 0 levels>"
     assert log.fingerprint.rows == 0
     log_of([(0.0, 0.0, 1.0, 0.5)]).check_continues(log.fingerprint)
 
 
-@given(st.lists(rows, max_size=12), st.integers(0, 15))
-def test_until_keeps_the_levels_of_the_first_rows(samples, until):
-    table = np.array(samples).reshape(-1, 4)
-    part = ar.History(table[:, :2], table[:, 3], levels=table[:, 2], until=until)
-    assert samples_of(part) == samples[:until]
-    log_of(samples).check_continues(part.fingerprint)
-
-
 # -- other orders, copies -------------------------------------------------------------------------------------
-
-
-@given(st.lists(rows, max_size=20), st.integers(0, 2**70))
-def test_a_level_stays_with_its_point_when_a_log_is_shuffled(samples, seed):
-    log = log_of(samples)
-    shuffled = log.shuffled(seed)
-    assert sorted(samples_of(shuffled)) == sorted(samples)
-    assert samples_of(log.shuffled(seed)) == samples_of(shuffled)
-    assert samples_of(log) == samples
-    again = log_of(samples_of(shuffled))
-    assert same(again, shuffled)
-
-
-@given(st.lists(rows, max_size=10), st.booleans())
-def test_a_copy_has_the_same_levels(samples, read_before):
-    log = log_of(samples)
-    if read_before:
-        _ = log.fingerprint
-    for again in (pickle.loads(pickle.dumps(log)), copy.deepcopy(log), copy.copy(log)):
-        assert samples_of(again) == samples
-        assert again.levels.tobytes() == log.levels.tobytes()
-        assert same(again, log)
-        again.check_continues(log.fingerprint, log)
 
 
 # -- fingerprints ---------------------------------------------------------------------------------------------
@@ -187,9 +122,3 @@ def test_arms_have_no_levels():
     log = ar.History([[0.5]], [0.5], levels=[1.0])
     with pytest.raises(InvalidHistory, match="needs a log of arms"):
         ar.FullStart(ar.MonUCB(2, 10), log)
-
-
-def test_a_log_of_other_dimension_is_another_log() -> None:
-    flat, deep = ar.History([[0.0]], [0.5]), ar.History([[0.0, 0.0]], [0.5])
-    with pytest.raises(ar.errors.ChangedHistory):
-        deep.check_continues(flat.fingerprint)

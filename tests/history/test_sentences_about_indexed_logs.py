@@ -13,5 +13,5 @@ from artreplay.errors import InvalidParameter
 def test_until_names_the_line_that_cuts_a_log(tmp_path, as_asked):
     log = pa.table({"arm": [0, 0, 1], "click": [0.0, 1.0, 0.0]})
     ar.index_history(log, tmp_path / "log", unit="arm", reward="click")
-    with pytest.raises(InvalidParameter, match=r"ar\.open_history\('.*log'\)\.first\(2\) is this log as it was"):
+    with pytest.raises(InvalidParameter, match=r"ar\.open_history\('.*log'\)\.first\(2\) for this log as it was"):
         ar.open_history(as_asked(tmp_path / "log"), until=2)

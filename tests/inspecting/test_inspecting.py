@@ -61,7 +61,7 @@ def test_rows_that_lack_something_are_counted(kind: str, order: dict[str, Any], 
     found = inspect_history(source, "arm", "click", **order, **table)
     assert (found.rows, found.missing) == (len(KEPT), len(ARMS) - len(KEPT))
     assert (found.low, found.high) == (0.0, 1.0)
-    assert found.warnings[0] == "5 rows lack a finite reward or a unit; a policy refuses them"
+    assert found.warnings[0] == "5 rows lack a finite reward or a unit, and a policy refuses them"
     assert sorted(group.rows for group in found.groups) == [1, 2]
 
 
@@ -81,7 +81,7 @@ def test_points_that_lack_a_coordinate_are_counted(kind: str, tmp_path: Path) ->
 def test_a_log_that_lacks_everything() -> None:
     found = inspect_history(pa.table({"arm": ["a", "b"], "click": pa.nulls(2)}), "arm", "click")
     assert (found.rows, found.missing) == (0, 2)
-    assert [warning.split(":")[0].split(";")[0] for warning in found.warnings] == [
+    assert [warning.split(",")[0] for warning in found.warnings] == [
         "2 rows lack a finite reward or a unit",
         "the log is empty",
     ]

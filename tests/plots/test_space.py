@@ -166,7 +166,7 @@ def test_axes_of_ones_own() -> None:
     draw_space(full, axes=right)
     assert left.get_title(loc="left").startswith("Artificial Replay")
     assert not figure.legends
-    with pytest.raises(InvalidParameter, match="one panel, there are 2"):
+    with pytest.raises(InvalidParameter, match="one panel, got 2"):
         draw_space([replay, full], axes=left)
 
 
@@ -211,7 +211,7 @@ def test_what_cannot_be_drawn_is_refused_in_a_sentence(tmp_path: Path) -> None:
     plane = ar.Ignorant(tree(2))
     with pytest.raises(InvalidParameter, match=r"^only a policy over points has a space to draw, got MonUCB$"):
         draw_space(ar.Ignorant(ar.MonUCB(3, horizon=10)))
-    with pytest.raises(InvalidParameter, match=r"^only spaces of 1 or 2 dimensions can be drawn, this one has 3$"):
+    with pytest.raises(InvalidParameter, match=r"^a space must have 1 or 2 dimensions to be drawn, got 3$"):
         draw_space(ar.Ignorant(tree(3)))
     with pytest.raises(InvalidParameter, match="must be a policy"):
         draw_space(tree(2))  # type: ignore[arg-type]

@@ -57,7 +57,7 @@ def test_the_page_says_what_is_going_on(n_arms: int, tmp_path: Path) -> None:
     said = " ".join(tags.texts)
     assert "61 decisions: 29 expired, 1 open, 30 rewarded, 1 void. Its horizon is 1,000 decisions." in said
     assert f"Of the {30 * n_arms:,} samples of the log" in said
-    assert "1 observations came of actions that nobody had asked for" in said
+    assert "1 observations are of actions that nobody asked for" in said
     assert NASTY in tags.texts
     assert ("more arms, which" in said) == (n_arms > 200)
     if n_arms == 3:
@@ -76,5 +76,5 @@ def test_totals_have_a_rate_of_their_own() -> None:
     with ar.Study.create(":memory:", ar.KLUCB(2, horizon=500), ar.Totals([0, 1], [100, 300], [10, 50])) as study:
         study.reward(study.decide().id, 1.0)
         page = study_page(view_of(study))
-    assert "the log has 0.15" in page
+    assert "that of the log is 0.15" in page
     assert "Its horizon is 500 decisions." in page

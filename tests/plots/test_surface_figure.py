@@ -78,7 +78,7 @@ def test_without_samples_nothing_is_known_of_a_level() -> None:
 
 
 def test_an_algorithm_without_a_surface_is_refused() -> None:
-    with pytest.raises(InvalidParameter, match="got TreeUCB: draw_space draws others"):
+    with pytest.raises(InvalidParameter, match=r"got TreeUCB\. draw_space draws other policies"):
         draw_surface(ar.Ignorant(ar.TreeUCB(1, 10)))
     with pytest.raises(InvalidParameter, match=r"path must end in \.png"):
         draw_surface(asked(ar.PointRegression(1, 50, 8))[0], "surface.bmp")

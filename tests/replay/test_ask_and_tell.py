@@ -368,6 +368,6 @@ def test_something_that_is_no_base_is_refused(base):
 @pytest.mark.parametrize("start", [ar.FullStart, ar.ArtificialReplay])
 def test_something_that_is_no_history_is_refused(start, history):
     with pytest.raises(
-        ar.errors.InvalidHistory, match="history must be a History, Totals, or what open_history gives, got"
+        ar.errors.InvalidHistory, match="history must be a History, Totals, or a log from open_history, got"
     ):
         start(BASES["MonUCB"](), history)

@@ -45,7 +45,7 @@ def test_rows_it_refuses_can_be_skipped():
     sentence = "reward in row 4 is refused: half a reward is none"  # units are skipped, rewards never
     with pytest.raises(InvalidHistory, match=f"^{sentence}$"):
         ar.FullStart(Choosy(), ar.History([7, 1, 7, 2, 2], [1, 1, 0, 0, 0.5]), unknown="skip")
-    with pytest.raises(InvalidHistory, match=r"^unit in row 0 is refused: 7 is not below 3, and so is every other: "):
+    with pytest.raises(InvalidHistory, match=r"^unit in row 0 is refused: 7 is not below 3. So is every other unit"):
         ar.FullStart(Choosy(), ar.History([7, 8], [1, 1]), unknown="skip")
 
 

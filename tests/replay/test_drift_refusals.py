@@ -31,13 +31,13 @@ def base() -> ar.KLUCB:
         (-0.1, "drift must be finite and at least 0, got -0.1"),
         (math.inf, "drift must be finite and at least 0, got inf"),
         (math.nan, "drift must be finite and at least 0, got nan"),
-        ("much", r"got 'much': a column is named where the log is opened, open_history\(..., allowance='much'\)"),
+        ("much", r"got 'much'. Name a column where you open the log: open_history\(..., allowance='much'\)"),
         (None, "drift must be a number, got None"),
         ({"green": 0.1}, "drift has 'green', which is not an arm; the arms are 'red', 'blue'"),
         ({"red": -1}, "drift of 'red' must be finite and at least 0, got -1"),
-        ([0.1, 0.2, 0.3], r"allowances of rows belong to the log, History\(..., allowance=\)"),
-        (ar.drift.age(0.1, 5, [1, 2, 3]), r"allowances of rows belong to the log, History\(..., allowance=\)"),
-        (1.0, "drift is as wide as the range of rewards"),
+        ([0.1, 0.2, 0.3], r"Allowances of rows belong to the log: History\(..., allowance=\)"),
+        (ar.drift.age(0.1, 5, [1, 2, 3]), r"Allowances of rows belong to the log: History\(..., allowance=\)"),
+        (1.0, "drift must be less than the width of the range of rewards"),
     ],
 )
 def test_what_is_no_drift_is_refused(drift, said):
@@ -79,7 +79,7 @@ def test_a_column_of_a_table_has_allowances(tmp_path):
     points = ar.open_history(pa.table({"x": [0.5], "y": [1], "v": [0.1]}), ["x"], "y", allowance="v")
     assert points.allowances.tolist() == [0.1]
     for wrong, said in (
-        ({"allowance": "click"}, "allowance must be a column of its own, got 'click'"),
+        ({"allowance": "click"}, "allowance must be a column other than unit, reward and level, got 'click'"),
         ({"allowance": 3}, "allowance must name a column, got 3"),
         ({"allowance": "none"}, "allowance must name one column, got 'none'"),
     ):
@@ -90,7 +90,7 @@ def test_a_column_of_a_table_has_allowances(tmp_path):
         InvalidHistory, match=r"allowance \(column 'stale'\) in row 1 is -1.0, expected a finite number"
     ):
         ar.open_history(tmp_path / "log.csv", "arm", "click", allowance="stale")
-    with pytest.raises(InvalidParameter, match="allowance is not for a table of totals"):
+    with pytest.raises(InvalidParameter, match="allowance must be left out for a table of totals"):
         ar.open_history(table, "arm", count="click", sum="at", allowance="stale")
 
 
@@ -106,9 +106,9 @@ def test_ages_are_a_column():
     days = ar.drift.age(0.5, datetime(2024, 1, 3), [datetime(2024, 1, 1), datetime(2024, 1, 2, 12)])
     assert days.tolist() == [1.0, 0.25]
     for times, now, said in (
-        (None, 5, "times must be one time for each row of the log, got None"),
-        ("when", 5, "times must be one time for each row of the log, got 'when'"),
-        ([1, 2, 3], datetime(2024, 1, 1), "times must be one time for each row, of the same kind as now"),
+        (None, 5, "times must hold one time for each row of the log, got None"),
+        ("when", 5, "times must hold one time for each row of the log, got 'when'"),
+        ([1, 2, 3], datetime(2024, 1, 1), "times must hold one time for each row, of the same kind as now"),
     ):
         with pytest.raises(InvalidParameter, match=said):
             ar.drift.age(0.1, now, times)
@@ -124,9 +124,9 @@ def test_a_time_after_now_is_refused_with_its_row():
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: ar.LinUCB([[1, 0], [0, 1]], 50), "LinUCB has no place for an allowance"),
-        (lambda: ar.UCB1(2), "UCB1 has no place for"),
-        (lambda: ar.ThompsonSampling(2), "ThompsonSampling has no place for"),
+        (lambda: ar.LinUCB([[1, 0], [0, 1]], 50), "LinUCB, which has no place for an allowance"),
+        (lambda: ar.UCB1(2), "UCB1, which has no place for"),
+        (lambda: ar.ThompsonSampling(2), "ThompsonSampling, which has no place for"),
     ],
 )
 def test_bases_without_a_place_for_it_refuse_it(make, said):
@@ -174,7 +174,7 @@ def test_an_object_of_the_users_own_hears_allowances_if_it_offers_to():
     policy.ask()
     assert policy.base.seen == [("red", 0.0, 0.1), ("red", 1.0, 0.3)]
     assert ar.FullStart(Plain(), LOG, drift=0.25).ask() == "red"
-    with pytest.raises(InvalidParameter, match="must offer update_logged for drift, Deaf does not"):
+    with pytest.raises(InvalidParameter, match="must offer update_logged for drift, and Deaf does not"):
         ar.ArtificialReplay(Deaf(), LOG, drift=0.1)
 
 
@@ -207,7 +207,7 @@ def test_stores_take_a_number_or_numbers_by_arm(tmp_path):
     ar.index_history(table, tmp_path / "log", unit="arm", reward="reward")
     store = ar.open_history(tmp_path / "log")
     assert ar.ArtificialReplay(base(), store, drift={"red": 1.0}).skipped == 2
-    with pytest.raises(InvalidParameter, match="drift is as wide as the range of rewards"):
+    with pytest.raises(InvalidParameter, match="drift must be less than the width of the range of rewards"):
         ar.ArtificialReplay(base(), store, drift=1.5)
 
 
@@ -234,12 +234,14 @@ def test_whether_rows_have_allowances_is_fixed(tmp_path):
     policy = ar.ArtificialReplay(base(), with_allowances([0.1, 0.2, 0.3]))
     policy.save(tmp_path / "policy")
     for one in (policy, ar.load(tmp_path / "policy", with_allowances([0.1, 0.2, 0.3]))):
-        with pytest.raises(InvalidParameter, match="the log must have allowances, as it had when the policy was made"):
+        with pytest.raises(
+            InvalidParameter, match="the log must have allowances, because it had them when the policy was made"
+        ):
             one.extend(more)
         one.extend(allowed)
         assert one.ask() == policy.ask()
     changed = ar.History(["red", "blue", "red", "blue"], [0.0, 1.0, 1.0, 1.0], allowance=[0.1, 0.2, 0.4, 0.0])
-    with pytest.raises(ChangedHistory, match="row 2 changed"):
+    with pytest.raises(ChangedHistory, match="row 2 has changed"):
         policy.extend(changed)
 
 
@@ -259,9 +261,7 @@ def test_a_policy_keeps_its_drift_for_new_rows(drift, tmp_path):
 
 
 def test_simulations_over_drawn_logs_leave_no_arm_out():
-    with pytest.raises(
-        InvalidParameter, match="drift must be less than the range of rewards where history= is a number"
-    ):
+    with pytest.raises(InvalidParameter, match="drift must be less than the range of rewards if history= is a number"):
         ar.simulate(ar.KLUCB(2, 9), ar.environments.KArmed(2), history=5, drift={0: 1.0})
 
 

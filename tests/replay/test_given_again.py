@@ -46,9 +46,9 @@ def test_a_log_with_rows_appended_goes_on_where_it_was(path, kind):
     ("samples", "where"),
     [
         ([("a", 0.0), ("b", 1.0), ("a", 1.0)], "3 rows"),
-        ([("a", 0.0), ("b", 1.0), ("b", 1.0), ("b", 0.5)], "row 2 changed"),
-        ([("a", 0.0), ("b", 0.9), ("a", 1.0), ("b", 0.5)], "row 1 changed"),
-        ([("b", 1.0), ("a", 0.0), ("a", 1.0), ("b", 0.5)], "row 0 changed"),
+        ([("a", 0.0), ("b", 1.0), ("b", 1.0), ("b", 0.5)], "row 2 has changed"),
+        ([("a", 0.0), ("b", 0.9), ("a", 1.0), ("b", 0.5)], "row 1 has changed"),
+        ([("b", 1.0), ("a", 0.0), ("a", 1.0), ("b", 0.5)], "row 0 has changed"),
     ],
 )
 def test_another_log_is_refused_and_the_row_is_named(path, samples, where):
@@ -63,7 +63,7 @@ def test_another_log_is_refused_and_the_row_is_named(path, samples, where):
 
 def test_an_ignorant_policy_takes_no_log(path):
     ar.Ignorant(ar.MonUCB(arms=["a", "b"], horizon=10)).save(path)
-    with pytest.raises(InvalidParameter, match=r"Ignorant.*leave history out"):
+    with pytest.raises(InvalidParameter, match=r"Ignorant.*Leave history out"):
         ar.load(path, small_log())
 
 
@@ -99,9 +99,9 @@ def test_an_empty_log_is_a_log(path):
 )
 def test_a_callable_must_be_given_again_and_be_the_same(path, make):
     ar.Ignorant(make(lambda n: 1.0 / n)).save(path)
-    with pytest.raises(InvalidParameter, match="give base= again"):
+    with pytest.raises(InvalidParameter, match="Give base= again"):
         ar.load(path)
-    with pytest.raises(InvalidParameter, match="must have the bonus or psi that the saved policy had"):
+    with pytest.raises(InvalidParameter, match="must have the same bonus or psi as the saved policy"):
         ar.load(path, base=make(lambda n: 2.0 / n))
     assert ar.load(path, base=make(lambda n: 1.0 / n)).ask() is not None
 
@@ -112,7 +112,7 @@ def test_a_callable_that_differs_only_far_out_is_another_one(path):
     for _ in range(300):
         policy.tell(0, 1.0)
     policy.save(path)
-    with pytest.raises(InvalidParameter, match="must have the bonus or psi that the saved policy had"):
+    with pytest.raises(InvalidParameter, match="must have the same bonus or psi as the saved policy"):
         ar.load(path, base=ar.MonUCB(2, 10, bonus=lambda n: narrow(n) if n < 200 else 0.0))
 
 
@@ -133,14 +133,14 @@ def small_policy_with_a_relation(path):
 def test_a_relation_must_be_given_again_together_with_its_base(path):
     policy, base = small_policy_with_a_relation(path), ar.MonUCB(arms=["a", "b"], horizon=10)
     for given in ({}, {"base": base}, {"relation": equal}):
-        with pytest.raises(InvalidParameter, match=r"relation of your own, .* give relation= and base= again"):
+        with pytest.raises(InvalidParameter, match=r"your own relation, .* Give relation= and base= again"):
             ar.load(path, small_log(), **given)
     check_same_future(policy, ar.load(path, small_log(), base=base, relation=equal), 20)
 
 
 def test_a_relation_is_not_given_where_there_was_none(path):
     small_policy().save(path)
-    with pytest.raises(InvalidParameter, match="without a relation of your own: leave relation= out"):
+    with pytest.raises(InvalidParameter, match=r"without a relation\. Leave relation= out"):
         ar.load(path, small_log(), relation=equal)
 
 

@@ -141,7 +141,7 @@ def test_a_row_that_changed_is_named_and_nothing_changes(start, base, row, what,
     action = policy.ask()
     assert action == other.ask()
     before = seen(policy)
-    with pytest.raises(ChangedHistory, match=rf"row {row} changed"):
+    with pytest.raises(ChangedHistory, match=rf"row {row} has changed"):
         policy.extend(changed(whole, row, what))
     assert seen(policy) == before
     assert policy.ask() == action
@@ -152,7 +152,7 @@ def test_a_row_that_changed_is_named_and_nothing_changes(start, base, row, what,
 @history_policies
 def test_rows_that_changed_places_are_named(start):
     policy = start(BASES["MonUCB"](), ar.History([0, 1, 2], [0.5, 0.5, 0.5]))
-    with pytest.raises(ChangedHistory, match="row 1 changed"):
+    with pytest.raises(ChangedHistory, match="row 1 has changed"):
         policy.extend(ar.History([0, 2, 1], [0.5, 0.5, 0.5]))
 
 

@@ -266,7 +266,7 @@ def test_a_call_while_another_thread_is_inside_is_refused_and_disturbs_nothing()
     try:
         assert entered.wait(20)
         for call in CALLS.values():
-            with pytest.raises(Interrupted, match="belongs to one thread at a time"):
+            with pytest.raises(Interrupted, match="only one thread at a time may use a policy"):
                 call(policy)
     finally:
         go_on.set()

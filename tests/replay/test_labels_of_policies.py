@@ -71,7 +71,7 @@ def test_arms_10_and_20_are_labels_and_not_positions():
     policy = ar.ArtificialReplay(ar.MonUCB(arms=[10, 20], horizon=10), ar.History([20, 10, 20], [1, 0, 1]))
     assert policy.ask() in (10, 20)
     for wrong in (0, 1):
-        with pytest.raises(InvalidAction, match="the arms are 10, 20"):
+        with pytest.raises(InvalidAction, match="The arms are 10, 20"):
             policy.tell(wrong, 1.0)
     with pytest.raises(InvalidHistory, match="label 0 in row 1 is not an arm"):
         ar.ArtificialReplay(ar.MonUCB(arms=[10, 20], horizon=10), ar.History([20, 0], [1, 0]))
@@ -90,14 +90,14 @@ def test_arms_are_given_back_as_plain_values():
 @pytest.mark.parametrize("base", LABELLED)
 def test_a_label_the_base_lacks_is_named_with_its_first_row(start, base):
     history = ar.History(["red", "green", "mauve", "pink", "mauve"], [0, 0, 0, 0, 0])
-    with pytest.raises(InvalidHistory, match=r"label 'mauve' in row 2 is not an arm; the arms are 'red', 'green'"):
+    with pytest.raises(InvalidHistory, match=r"label 'mauve' in row 2 is not an arm. The arms are 'red', 'green'"):
         start(LABELLED[base](COLOURS), history)
 
 
 @history_policies
 @pytest.mark.parametrize("unit", [4, -1, 10**30, "red"], ids=repr)
 def test_an_arm_outside_the_numbers_is_named_with_its_row(start, unit):
-    with pytest.raises(InvalidHistory, match=r"in row 1 is not an arm; the arms are 0\.\.3"):
+    with pytest.raises(InvalidHistory, match=r"in row 1 is not an arm. The arms are 0\.\.3"):
         start(BASES["MonUCB"](), ar.History([0, unit], [0, 0]))
 
 

@@ -294,5 +294,5 @@ def test_memory_is_a_few_numbers_per_row_whatever_is_split(dim):
 
 @pytest.mark.parametrize("marks", [np.array([4]), np.array([1, 1, 1]), np.array([0, 9])])
 def test_marks_that_do_not_fit_the_log_are_refused(marks):
-    with pytest.raises(InvalidFile, match="does not fit the log"):
+    with pytest.raises(InvalidFile, match="does not belong to this log"):
         filled_ledger(table_of(np.array([0])), Part(np.arange(3), np.zeros(3, np.int64), np.zeros(3)), marks=marks)

@@ -140,11 +140,11 @@ class TwoMore(Silent):
 COMPONENTS = {
     Forgetful: r"Forgetful.propose \(test_mistakes.py, line \d+\) must return how many .* is `return 1` missing\?",
     Vague: r"Vague.propose \(test_mistakes.py, line \d+\) must return how many units it wrote into out, .*'one'",
-    Overflowing: r"Overflowing.propose \(test_mistakes.py, line \d+\) wrote 3 units, and there is a place for 1",
-    Raising: r"Raising.propose \(test_mistakes.py, line \d+\) could not be run: IndexError",
+    Overflowing: r"Overflowing.propose \(test_mistakes.py, line \d+\) wrote 3 units, and there is room for 1",
+    Raising: r"Raising.propose \(test_mistakes.py, line \d+\) could not run: IndexError",
     Shapeless: r"Shapeless.propose \(test_mistakes.py, line \d+\) must be propose\(self, out\), got propose\(self\)",
     Countless: "Countless must say how many arms it has, as a field or a property n_arms, got none",
-    Boundless: "Boundless says that it has 3 arms, and its update of arm 2 ran over an array",
+    Boundless: "Boundless says that it has 3 arms, and its update of arm 2 went past the end of an array",
 }
 
 

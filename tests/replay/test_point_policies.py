@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import copy
 import math
-import pickle
 
 import numpy as np
 import pytest
@@ -246,21 +244,6 @@ def test_a_cell_of_an_arm_has_no_edges():
 
 
 # -- copies ---------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("again", [lambda policy: pickle.loads(pickle.dumps(policy)), copy.deepcopy])
-@bases
-def test_a_pickled_or_copied_policy_goes_on_as_the_original_and_apart_from_it(again, name):
-    policy = make("replay", name)
-    play(policy, 5)
-    pending = policy.ask()
-    twin = again(policy)
-    before = seen(policy)
-    assert twin.ask() == pending
-    ahead = play(twin, 15)
-    assert seen(policy) == before
-    assert play(policy, 15) == ahead
-    assert seen(policy) == seen(twin)
 
 
 @pytest.mark.parametrize("name", [name for name in BASES if "uniform" in name])

@@ -108,7 +108,7 @@ def test_other_archives_are_not_policies(path):
 def test_another_format_is_named(path, number):
     asked_policy().save(path)
     rewritten(path, lambda document, parts: document.update(format=number))
-    with pytest.raises(InvalidFile, match=f"in format {number!r}, this version of artreplay reads 6"):
+    with pytest.raises(InvalidFile, match=f"has format {number!r}, and this version of artreplay reads format 6"):
         ar.load(path, small_log())
 
 

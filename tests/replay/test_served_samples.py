@@ -232,7 +232,7 @@ def test_a_cell_shows_what_is_known_of_its_arm(base):
 
 
 def test_cells_are_for_the_algorithms_of_the_package():
-    with pytest.raises(ar.errors.InvalidParameter, match="Spy is another kind"):
+    with pytest.raises(ar.errors.InvalidParameter, match="and Spy does not"):
         ar.Ignorant(Spy([0])).cells()
 
 

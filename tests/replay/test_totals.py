@@ -164,15 +164,15 @@ def totals(**other: Any) -> ar.Totals:
         (lambda: totals(sums=[float("inf"), 1]), "sum in row 0 is inf, expected a finite number"),
         (lambda: totals(counts=[0, 5]), "sum in row 0 is 3, expected 0, because the count is 0"),
         (lambda: totals(sums=[3]), "arms, counts and sums must be equally long, got 2, 2 and 1"),
-        (lambda: totals(arms=[[0.5], [0.2]]), "totals must be those of arms, got points"),
+        (lambda: totals(arms=[[0.5], [0.2]]), "totals must be of arms, got points"),
         (lambda: ar.ArtificialReplay(ar.KLUCB(arms=["red", "blue"], horizon=99), totals(sums=[3, 6])),
          r"sum in row 1 is 6, expected a sum of 5 rewards, each a number in \[0, 1\]"),
         (lambda: ar.FullStart(ar.KLUCB(arms=["red"], horizon=99), totals()), "label 'blue' in row 1 is not an arm"),
         (lambda: ar.ArtificialReplay(ar.LinUCB([[1, 0], [0, 1]], 9, arms=["red", "blue"]), totals()),
-         "totals are for algorithms over arms that keep a count and a sum"),
+         "totals are for algorithms over arms that keep one count and one sum"),
         (lambda: ar.ArtificialReplay(ar.TreeUCB(1, 9), totals()), "totals are for algorithms over arms"),
         (lambda: ar.open_history(TABLE, "item", count="shown"), "sum must name a column of totals, got None"),
-        (lambda: ar.open_history(TABLE, "item", "clicked", count="shown", sum="clicked"), "not for a table of totals"),
+        (lambda: ar.open_history(TABLE, "item", "clicked", count="shown", sum="clicked"), "left out for a table"),
         (lambda: ar.open_history(TABLE, "item", count="shown", sum="shown"), "must be different columns"),
         (lambda: ar.open_history(TABLE, "item", count="shown", sum="clicks"), "sum must name one column, got 'clicks'"),
     ],
@@ -185,7 +185,7 @@ def test_what_cannot_be_used_is_refused_in_a_sentence(make, sentence):
 def test_totals_that_changed_are_refused_and_nothing_changes():
     policy = ar.ArtificialReplay(ar.KLUCB(arms=["red", "blue"], horizon=99), totals())
     action = policy.ask()
-    with pytest.raises(ChangedHistory, match="row 1 changed"):
+    with pytest.raises(ChangedHistory, match="row 1 has changed"):
         policy.extend(totals(counts=[10, 6]))
     assert policy.ask() == action
     policy.extend(totals(arms=["red", "blue", "blue"], counts=[10, 5, 4], sums=[3, 1, 0]))

@@ -141,5 +141,5 @@ def test_a_world_that_is_compiled_must_be_told_when_it_begins() -> None:
         def reward(self, arm, round_, u):
             return 1.0
 
-    with pytest.raises(InvalidParameter, match=r"Silent must have enter\(key\)"):
+    with pytest.raises(InvalidParameter, match=r"Silent must have a method enter\(key\)"):
         ar.simulate(ar.MonUCB(2, 9), Silent(np.array([0.1, 0.2]), 2), horizon=3, replications=1)

@@ -70,5 +70,5 @@ def test_a_simulation_is_the_policy_asked_and_told_by_hand(name: str, history: i
     ids=["LinUCB", "TreeUCB", "a table", "nothing"],
 )
 def test_it_is_for_a_count_and_a_sum_per_arm(base: Any) -> None:
-    with pytest.raises(InvalidParameter, match="base must be an algorithm over arms that keeps a count and a sum"):
+    with pytest.raises(InvalidParameter, match="base must be an algorithm over arms that keeps one count and one sum"):
         BatchStart(base)

@@ -128,7 +128,7 @@ def test_a_killed_worker_is_told_and_the_next_run_goes_on(tmp_path: Path, settin
 
     killer = threading.Thread(target=kill_soon)
     killer.start()
-    with pytest.raises(WorkerLost, match=r"was killed .* what was finished before is kept"):
+    with pytest.raises(WorkerLost, match=r"was killed.* Finished results are kept"):
         sweep(tmp_path, [*settings, *slow], jobs=2)
     killer.join()
     finished = set(stored(tmp_path))

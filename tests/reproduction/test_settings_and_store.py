@@ -113,7 +113,7 @@ class TestStore:
 
         monkeypatch.setattr(os, "fsync", full)
         for setting in (SETTING, other):
-            with pytest.raises(InvalidFile, match="No space left on device; what was finished before is kept"):
+            with pytest.raises(InvalidFile, match=r"No space left on device\. Finished results are kept"):
                 store.write(setting, Result(RESULT.measured, 9.0))
         monkeypatch.undo()
         assert store.read(SETTING).seconds == 1.5

@@ -184,7 +184,7 @@ def test_a_store_that_has_moved(tmp_path):
 def test_a_process_that_comes_from_the_owner_must_open_it_itself(tmp_path, monkeypatch):
     with colours(tmp_path / "s") as study:
         monkeypatch.setattr(os, "getpid", lambda: -1)
-        with pytest.raises(StudyUnavailable, match="was opened by the process this one comes from"):
+        with pytest.raises(StudyUnavailable, match="was opened by the parent of this process"):
             study.decide()
         monkeypatch.undo()
 

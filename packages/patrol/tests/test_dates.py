@@ -42,7 +42,7 @@ class TestDates:
         assert "'04/25/2016' is written as %m/%d/%Y" in refusal(path)
 
     def test_dates_nobody_can_read(self, tmp_path: Path) -> None:
-        assert "cannot be read: say how they are written" in refusal(self.written(tmp_path, "soon"))
+        assert "cannot be read. Say how they are written" in refusal(self.written(tmp_path, "soon"))
         assert "no date is written as %d.%m.%Y" in refusal(self.written(tmp_path, "3/4/2016"), date_format="%d.%m.%Y")
 
     def test_a_few_bad_dates_go_and_are_counted(self, tmp_path: Path) -> None:

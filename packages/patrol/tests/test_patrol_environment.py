@@ -65,7 +65,7 @@ def test_replay_is_full_start_in_it() -> None:
         ({"log": ar.History([0, 1], [0, 1])}, "log must hold samples at points of dimension 2"),
         ({"log": ar.History([(2.0, 0.0)], [0], levels=[1])}, "must lie in the unit square"),
         ({"log": ar.History([(0.5, 0.0)], [0], levels=[7])}, "level in row 0 is 7, the levels are"),
-        ({"log": LOG, "bad_share": 0.5}, "bad_share is for logs that are uniform"),
+        ({"log": LOG, "bad_share": 0.5}, "bad_share is for uniform logs"),
         ({"budget": -1.0}, "budget"),
     ],
 )

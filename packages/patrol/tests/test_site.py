@@ -166,5 +166,5 @@ class TestSiteFile:
 
     def test_a_boundary_without_polygons(self, tmp_path: Path) -> None:
         (tmp_path / "line.geojson").write_text(shapely.to_geojson(shapely.LineString([(0, 0), (1, 1)])))
-        with pytest.raises(InvalidFile, match="must hold a polygon, it holds LineString"):
+        with pytest.raises(InvalidFile, match="must hold a polygon, and it holds LineString"):
             _ = Site("A", boundary=tmp_path / "line.geojson").area

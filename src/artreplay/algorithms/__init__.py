@@ -1,4 +1,4 @@
-"""Base algorithms: they propose from what they have been shown, and know nothing of history."""
+"""Base algorithms. They learn from samples (rows of a log and online rewards), and propose what to play next."""
 
 from artreplay.algorithms.algorithm import (
     Algorithm,
@@ -49,7 +49,7 @@ POINT_ALGORITHMS: tuple[type[PointAlgorithm], ...] = (
     RandomAllocation,
 )
 
-# Every named algorithm; what lists, saves or checks algorithms goes through here.
+# Code that lists, saves or checks all named algorithms uses this tuple.
 ALGORITHMS: tuple[type[Algorithm], ...] = (*ARM_ALGORITHMS, *POINT_ALGORITHMS)
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""What the named algorithms have in common: thin classes that check parameters and hold one component as state."""
+"""The base classes of the named algorithms, which check parameters and hold one component as their state."""
 
 from __future__ import annotations
 
@@ -32,57 +32,59 @@ MAX_UNITS = 10_000_000  # arms in all segments together
 
 
 class Algorithm(HearsContexts):
-    """A base algorithm of this package: it proposes from what it has been shown.
+    """The base class of all algorithms of artreplay.
 
-    `propose()` gives a unit, or a list of units where several are played at once; `update(unit, reward)` shows it one
-    sample. Policies work on a copy of their own and go straight to `component`, whose units are numbers. An algorithm
-    is a `Base` as policies want it (`replay/bases.py`).
+    An algorithm learns from samples, which are rows of a log and online rewards. `propose()` returns a unit (an arm, a
+    point, or a point with a level), or a list of units if a round plays several. `update(unit, reward)` shows it one
+    sample. A policy works on a copy of its own, and uses `component` directly, whose units are numbers. An algorithm
+    has all that `replay/bases.py` asks of a base.
     """
 
-    exact: bool = False  # whether Artificial Replay acts exactly like Full Start
+    exact: bool = False  # whether Artificial Replay makes the same decisions as Full Start
     summary: str = ""  # a few words for the list of algorithms
     proposes_list: bool = False  # whether a proposal is a list
-    expensive: bool = False  # whether a single proposal takes so long that compiling it pays
+    expensive: bool = False  # whether a single proposal takes so long that compiling pays
     horizon: int  # the rounds to come, where an index depends on them
-    # Rows of a log that T counts beside the horizon, of each segment where there are any; None before a policy has
-    # counted them.
+    # Rows of the log that are added to the horizon, of each segment if there are any; None until a policy has counted
+    # them.
     log_rows: int | list[int] | None = None
-    choices: int | None = None  # among how many cells it chooses, where their number is fixed
+    choices: int | None = None  # the number of cells it chooses among, if it is fixed
     bonus: Bonus = None
-    offers_value: bool = False  # whether certified reading can bound what its arms are worth
+    offers_value: bool = False  # whether its arms have values that unread rows can be bounded for
     table: BonusTable | None = None  # the table of a user's own bonus
     reads_whole_log: bool = False  # whether every policy shows it the whole log first, so that any rule is exact
-    wants_totals: bool = False  # whether it is given what the arms of a log earned when a policy is made
-    counts_rows: bool = True  # whether marks count the rows of a cell, and are not numbers of rows
+    wants_totals: bool = False  # whether a new policy must tell it what the arms of its log earned
+    counts_rows: bool = True  # whether the mark of a cell counts its rows, rather than being the number of a row
     component: Any
 
     def __init__(self, reward_range: RewardRange, bounded: bool = True) -> None:
         self.reward_range = checked_range(reward_range)
         if bounded and self.reward_range[1] == math.inf:
             raise InvalidParameter(
-                f"reward_range must be finite for {type(self).__name__}; PsiUCB with sub_gaussian takes all rewards"
+                f"reward_range must be finite for {type(self).__name__}, got {reward_range!r}. Use PsiUCB with "
+                "sub_gaussian for unbounded rewards"
             )
 
     def allow_drift(self) -> None:
-        """Let rows of a log come with an allowance for what has changed since; before anything is shown."""
+        """Let rows of a log have allowances for drift. Call this before anything is shown."""
         raise InvalidParameter(
-            "drift is for KLUCB, MonUCB, PsiUCB, TopUCB, grids, trees and allocations; "
-            f"{type(self).__name__} has no place for an allowance"
+            f"drift must be left out for {type(self).__name__}, which has no place for an allowance. It is for KLUCB, "
+            "MonUCB, PsiUCB, TopUCB, grids, trees and allocations"
         )
 
     def _bound_of(self, bonus: Bonus, cells: int | None, scale: BonusScale) -> Any:
-        """Keep a bonus, for the horizon and a choice among `cells` cells, and return its compiled part."""
+        """Keep a bonus and the number of cells to choose among, and return the compiled part of the bonus."""
         self.bonus, self.choices = bonus, cells
         bound, self.table = bound_of(bonus, self.horizon, cells, scale)
         return bound if self.contexts is None or not self.counts_log else self._part_for_rows(0)
 
     @property
     def counts_log(self) -> bool:
-        """Whether T, the number its index depends on, is the horizon and the rows of the log a policy is made with."""
+        """Whether a policy adds the rows of its log to the horizon, which gives the T that the index depends on."""
         return isinstance(self.bonus, KL)
 
     def count_log(self, rows: int | list[int]) -> None:
-        """Count the rows of a log in T, where that is done; before anything is shown."""
+        """Add the rows of a log to the horizon, if the algorithm does that. Call this before anything is shown."""
         if self.counts_log:
             self.log_rows = rows
             self.component = _with_part(self.component, self._part_for_rows(rows))
@@ -99,32 +101,48 @@ class Algorithm(HearsContexts):
         return segment_bound(parts)
 
     def _part_for(self, total: int) -> Any:
-        """The part of the component that depends on T."""
+        """Make the part of the component that depends on T."""
         return self.bonus.bound(total, self.choices)
 
     def why_horizon_is_short(self, rows: int) -> str | None:
-        """What a horizon does that is too short for the arms or for the rows of the log; None if it is not."""
+        """Say what happens if the horizon is too short for the arms or for the rows of the log, None if it is not."""
         return None
 
     @property
     def width(self) -> int:
-        """The most units in one proposal."""
+        """The largest number of units in one proposal."""
         return 1
 
     def propose(self) -> Action:
-        """The unit to play next, or the list of units."""
+        """Return the unit to play next, or the list of units."""
         out = np.empty(self.width, np.int64)
         units = self.component.propose(out)
         proposed = [self.unit(number, slot) for slot, number in enumerate(out[:units].tolist())]
         return proposed if self.proposes_list else proposed[0]
 
     def update(self, unit: object, reward: float) -> None:
-        """Show one sample that was played."""
+        """Learn from an online reward.
+
+        Parameters
+        ----------
+        unit
+            The unit that was played.
+        reward
+            The reward it gave.
+        """
         sample = self._checked_sample(unit, reward)
         self.component.update(*sample)
 
     def update_logged(self, unit: object, reward: float) -> None:
-        """Show one row of a log; most algorithms treat it like what was played."""
+        """Learn from a row of a log. Most algorithms treat it like an online reward.
+
+        Parameters
+        ----------
+        unit
+            The unit of the row.
+        reward
+            The reward of the row.
+        """
         sample = self._checked_sample(unit, reward)
         self.component.update_logged(*sample, 0.0)
 
@@ -134,71 +152,71 @@ class Algorithm(HearsContexts):
         self.make_room(1)
         return number, value
 
-    # -- as policies see it -------------------------------------------------------------------------------------
+    # -- what policies use --------------------------------------------------------------------------------------
 
     @property
     def reads_cell_before_tell(self) -> bool:
-        """Whether the unread rows of a cell are shown before what is told of it."""
+        """Whether a policy shows the unread rows of a cell before an online reward of that cell."""
         return True
 
     def take_totals(self, counts: Ints, totals: Floats) -> None:
-        """Take in what the arms of a log earned, once, where `wants_totals` asks for it."""
+        """Learn what the arms of a log earned. A policy calls this once, if `wants_totals` is true."""
 
     def log_changed(self) -> None:
-        """The log has grown, or another one is at hand."""
+        """Note that the log has grown, or that the policy has another one."""
 
     def proposal_space(self) -> tuple[Any, Any]:
-        """Where proposals are written, and the same memory read as plain numbers."""
+        """Make an array for proposals. Returns it and a view of the same memory, whose entries are plain numbers."""
         proposal = np.empty(self.width, np.int64)
         return proposal, memoryview(cast(Any, proposal))
 
     def action(self, proposed: Ints, units: int, round_: int) -> Action:
-        """The action that is played for the first `units` entries of a proposal, in this online round."""
+        """The action to play in this online round, for the first `units` entries of a proposal."""
         if not self.proposes_list:
             return self.unit(proposed[0], 0, round_)
         return [self.unit(number, slot, round_) for slot, number in enumerate(proposed[:units])]
 
     def is_list(self, action: object) -> bool:
-        """Whether an action that is told is a list of units, each with a reward of its own."""
+        """Whether an action is a list of units, each with a reward of its own."""
         return self.proposes_list
 
     def checked_number(self, unit: object) -> int:
-        """The number of a unit; an error if there is no such unit."""
+        """Return the number of a unit, or raise an error if there is no such unit."""
         raise NotImplementedError
 
     def may_propose(self, number: int) -> bool:
-        """Whether this is the number of something that can be proposed."""
+        """Whether a unit with this number can be proposed."""
         raise NotImplementedError
 
     def numbers_of(self, history: History, skip: bool) -> Ints:
-        """The number of the unit in each row; rows without one are an error, or −1 with `skip`."""
+        """Return the number of the unit in each row. A row whose unit has none is an error, or gets −1 with `skip`."""
         raise NotImplementedError
 
     def checked_reward(self, reward: object) -> float:
-        """A reward that was told, as the component sees it."""
+        """Check an online reward, and return it as the component sees it."""
         if type(reward) is float and 0.0 <= reward <= 1.0 and self.reward_range == (0.0, 1.0):
             return reward
         return float(self.scaled(checked_reward(reward, self.reward_range)))
 
     def rewards_of(self, history: History) -> Floats:
-        """The rewards of a log, checked, as the component sees them."""
+        """Check the rewards of a log, and return them as the component sees them."""
         return np.asarray(self.scaled(checked_rewards(history, self.reward_range)), dtype=np.float64)
 
     def unit_cells(self, units: Ints) -> UnitCells:
-        """The cells there are now; at least those of these units."""
+        """The present cells, or at least those of these units."""
         raise NotImplementedError
 
     def unit(self, number: int, slot: int = 0, round_: int = 0) -> Unit:
-        """The unit that is played for a proposed number, in a place of the action of an online round."""
+        """The unit to play for a proposed number. A random point depends on the round and the place in the action."""
         raise NotImplementedError
 
     def make_room(self, need: int) -> None:
-        """Grow arrays if needed, so that `need` more samples fit."""
+        """Make arrays larger if needed, so that `need` more samples fit."""
         if self.component.room() < need:
             self.component = with_room(self.component, need, self.growers())
 
     def growers(self) -> Growers:
-        """How to grow the parts that cannot grow by themselves."""
+        """Functions that enlarge the parts that cannot grow by themselves, by the classes of the parts."""
         return {} if self.table is None else {TableBound: self.table.grown}
 
     def grows(self, array: str) -> bool:
@@ -206,34 +224,41 @@ class Algorithm(HearsContexts):
         return array.endswith("bound.radius")
 
     def is_sound(self) -> bool:
-        """Whether what was read from a file can be a state of this algorithm; its arrays have the right shapes."""
+        """Whether a component from a file can be a state of this algorithm. Its arrays have the right shapes."""
         return True
 
     def reseed(self, key: int) -> None:
-        """Give a randomised algorithm another stream of draws; the others have nothing to change."""
+        """Give a randomised algorithm another stream of random draws. Other algorithms do not change.
+
+        Parameters
+        ----------
+        key
+            The seed of the stream.
+        """
         self.component.reseed(np.uint64(fold(checked_seed(key))))
 
     def duplicate(self) -> Self:
-        """The same algorithm with a state of its own."""
+        """Copy the algorithm. The copy has a state of its own."""
         new = copy.copy(self)
         new.component = copied(self.component)
         return new
 
     # -- while decisions are open -------------------------------------------------------------------------------
 
-    follows = False  # whether what answers for open decisions sees at once what the algorithm learns: a copy does not
+    follows = False  # whether the result of `with_open` learns what the algorithm learns, which a copy does not
 
     def with_open(self, units: Iterable[int]) -> Any:
-        """What chooses while these units are open, in the order of decisions; nothing of the algorithm changes.
+        """Return an object that chooses while these units are open. The algorithm itself does not change.
 
-        A copy that is shown the lowest reward for each of them. Without a lowest reward open units do not count.
+        It is a copy that is shown the lowest reward for each of them, in the order of the decisions. If there is no
+        lowest reward, open units make no difference.
         """
         answer = self.duplicate()
         answer.count_open(units)
         return answer
 
     def count_open(self, units: Iterable[int]) -> None:
-        """Show the lowest reward for further units that are open."""
+        """Count further units as open, by showing the lowest reward for each."""
         if self.reward_range[0] == -math.inf:
             return
         numbers = list(units)
@@ -243,23 +268,23 @@ class Algorithm(HearsContexts):
             component.update(number, 0.0)
 
     def uncount_open(self, units: Iterable[int]) -> bool:
-        """Count these units as open no longer; whether that is possible: what was shown stays shown."""
+        """Stop counting these units as open. Returns whether that is possible, which it is not for a copy."""
         return False
 
     def propose_among(self, out: Ints, round_: int, available: Available | None) -> int:
-        """Write the numbers of what is proposed in a round, among the arms that are available; how many there are."""
+        """Propose among the available arms in a round. Writes their numbers, and returns how many there are."""
         if available is not None:
-            raise InvalidParameter(f"{type(self).__name__} has no arms to choose some of")
-        if hasattr(self.component, "proposals"):  # a draw at random belongs to the round
+            raise InvalidParameter(f"available must be left out for {type(self).__name__}, which has no arms")
+        if hasattr(self.component, "proposals"):  # a random draw depends on the number of the round
             self.component.proposals[0] = round_
         proposed: int = views(self.component).propose_over(None, out, round_)
-        if proposed < 0:  # something is to be computed first
+        if proposed < 0:  # the component must compute something first
             self.make_room(1)
             proposed = views(self.component).propose_over(None, out, round_)
         return proposed
 
     def state(self) -> dict[str, Any]:
-        """What was learnt, in a form that can be compared: equal if and only if the same was learnt."""
+        """What the algorithm has learnt, as arrays. They are equal if and only if two algorithms learnt the same."""
         return state_of(self.component)
 
     @property
@@ -268,17 +293,17 @@ class Algorithm(HearsContexts):
         return self.reward_range not in ((0.0, 1.0), (-math.inf, math.inf))
 
     def scaled(self, rewards: Any) -> Any:
-        """Rewards of the reward range as the component sees them: in [0, 1], or as they are if unbounded."""
+        """Scale rewards from the reward range to [0, 1], as the component sees them, unless they are unbounded."""
         low, high = self.reward_range
         return (rewards - low) / (high - low) if self.scales else rewards
 
     def unscaled(self, values: Any) -> Any:
-        """The inverse of `scaled`: values in [0, 1] as rewards of the reward range."""
+        """Scale values from [0, 1] to the reward range. This is the inverse of `scaled`."""
         low, high = self.reward_range
         return low + values * (high - low) if self.scales else values
 
     def scaled_sums(self, sums: Floats, samples: Ints) -> Floats:
-        """Sums of `samples` rewards as the component sees them; rounding does not take a mean out of its range."""
+        """Scale sums of `samples` rewards as the component sees them. Rounding cannot take a mean out of its range."""
         if self.reward_range[1] == math.inf:
             return sums
         low, high = self.reward_range
@@ -287,7 +312,7 @@ class Algorithm(HearsContexts):
         return within
 
     def parameters(self) -> dict[str, Any]:
-        """What it was made with, by the names of its constructor."""
+        """The parameters that the algorithm was made with, by name."""
         return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
 
     def __repr__(self) -> str:
@@ -297,9 +322,9 @@ class Algorithm(HearsContexts):
 
 
 class ArmAlgorithm(Algorithm):
-    """A base algorithm over finite arms."""
+    """The base class of algorithms over finitely many arms."""
 
-    takes_totals: bool = False  # whether samples of an arm can be taken in at once, as one count and one sum
+    takes_totals: bool = False  # whether it can learn many rows of an arm from one count and one sum
 
     def __init__(
         self, n_arms: int | None, arms: Iterable[Label] | None, reward_range: RewardRange, bounded: bool = True
@@ -315,18 +340,18 @@ class ArmAlgorithm(Algorithm):
 
     @property
     def arms(self) -> Sequence[Label]:
-        """The labels of the arms; 0..n−1 where none were given."""
+        """The labels of the arms, or 0..n−1 if they have none."""
         return self.arm_set.labels
 
     def number(self, label: object) -> int:
-        """The number of an arm, −1 if there is no such arm."""
+        """Return the number of the arm with this label, or −1 if there is no such arm."""
         return self.arm_set.number(label)
 
     def checked_number(self, unit: object) -> int:
-        """The number of an arm; an error if there is no such arm."""
+        """Return the number of an arm, or raise an error if there is no such arm."""
         number = self.number(unit)
         if number < 0:
-            raise InvalidAction(f"{unit!r} is not an arm; the arms are {self.describe_arms()}")
+            raise InvalidAction(f"{unit!r} is not an arm. The arms are {self.describe_arms()}")
         return number
 
     def unit(self, number: int, slot: int = 0, round_: int = 0) -> Unit:
@@ -371,7 +396,7 @@ class ArmAlgorithm(Algorithm):
             raise InvalidParameter(f"must be finite for {name} with contexts", parameter="reward_range")
 
     def action(self, proposed: Ints, units: int, round_: int) -> Action:
-        """The proposal as labels; written out for speed, because every decision ends here."""
+        """The labels of a proposal. This is written out for speed, because every decision comes through here."""
         labels = self.unit_labels
         return [labels[number] for number in proposed[:units]] if self.proposes_list else labels[proposed[0]]
 
@@ -380,7 +405,7 @@ class ArmAlgorithm(Algorithm):
         return 0 <= number < self.n_units
 
     def numbers_of(self, history: History, skip: bool) -> Ints:
-        """The number of the arm in each row."""
+        """Return the number of the arm in each row. Other labels are an error, or get −1 with `skip`."""
         if history.points is not None and len(history):
             raise InvalidHistory(f"{type(self).__name__} needs a log of arms, got one of points")
         table = np.array([self.number(label) for label in history.labels], dtype=np.int64)
@@ -388,10 +413,10 @@ class ArmAlgorithm(Algorithm):
         if unknown_rows.any() and not skip:
             row = int(np.argmax(unknown_rows))
             unknown = InvalidHistory(
-                f"is not an arm; the arms are {self.describe_arms()}", what=f"label {history.unit(row)!r}", row=row
+                f"is not an arm. The arms are {self.describe_arms()}", what=f"label {history.unit(row)!r}", row=row
             )
-            leaves_out = "leaves such rows out"
-            raise unknown.advising(f'unknown="skip" {leaves_out}', f"--unknown skip {leaves_out}")
+            leave_out = "to leave such rows out"
+            raise unknown.advising(f'Give unknown="skip" {leave_out}', f"Give --unknown skip {leave_out}")
         return table[history.codes] if len(table) else history.codes
 
     def unit_cells(self, units: Ints) -> UnitCells:
@@ -399,7 +424,7 @@ class ArmAlgorithm(Algorithm):
         return table_of(self.cell_of_arms())
 
     def propose_among(self, out: Ints, round_: int, available: Available | None) -> int:
-        """Write the numbers of what is proposed in a round, among the arms that are available; how many there are."""
+        """Propose among the available arms in a round. Writes their numbers, and returns how many there are."""
         if available is None:
             return super().propose_among(out, round_, None)
         numbers = np.flatnonzero(available)
@@ -409,7 +434,7 @@ class ArmAlgorithm(Algorithm):
         return count
 
     def why_horizon_is_short(self, rows: int) -> str | None:
-        """What a horizon does that is too short for the arms or for the rows of the log; None if it is not."""
+        """Say what happens if the horizon is too short for the arms or for the rows of the log, None if it is not."""
         if not isinstance(self.bonus, KL) or self.bonus.level == "log" or self.choices is None:
             return None
         counted = max(self.log_rows) if isinstance(self.log_rows, list) else self.log_rows or 0
@@ -426,7 +451,7 @@ class ArmAlgorithm(Algorithm):
         return f"horizon is {self.horizon:,}, {reason}. {name} {stop}."
 
     def describe_arms(self) -> str:
-        """A few words for error messages: which arms there are."""
+        """Say in a few words which arms there are, for error messages."""
         return self.arm_set.describe()
 
     def cell_of_arms(self) -> Ints:
@@ -434,7 +459,7 @@ class ArmAlgorithm(Algorithm):
         return np.arange(self.n_units, dtype=np.int64)
 
     def statistics(self) -> tuple[Ints, Floats, Floats | None]:
-        """For each arm: how many samples it was shown, their mean (nan if none), and its index if it has one."""
+        """For each arm, the number of its samples, their mean (nan without any), and its index if it has one."""
         tally = self.tally
         with np.errstate(invalid="ignore", divide="ignore"):
             mean = self.unscaled(tally.totals / tally.counts)
@@ -451,7 +476,7 @@ class ArmAlgorithm(Algorithm):
         return None
 
     def parameters(self) -> dict[str, Any]:
-        """What it was made with, by the names of its constructor."""
+        """The parameters that the algorithm was made with, by name."""
         values = super().parameters()
         if isinstance(self.arms, range):
             values["arms"] = None
@@ -461,7 +486,7 @@ class ArmAlgorithm(Algorithm):
 
 
 def _with_part(component: Any, part: Any) -> Any:
-    """The component with `part` in place of the part of the same class."""
+    """Replace the part of a component that has the same class as `part`."""
     if type(component) is type(part):
         return part
     fields = zip(component._fields, component, strict=True)
@@ -476,7 +501,7 @@ def _short(value: object) -> str:
 
 
 def checked_range(reward_range: Iterable[float]) -> RewardRange:
-    """A reward range as two floats, the lower one first; both may be infinite together."""
+    """Return a reward range as two floats, the lower one first. Either both are finite, or neither is."""
     try:
         low, high = (float(edge) for edge in reward_range)
     except (TypeError, ValueError):
@@ -484,7 +509,7 @@ def checked_range(reward_range: Iterable[float]) -> RewardRange:
     unbounded = (low, high) == (-math.inf, math.inf)
     if not unbounded and not (low < high and math.isfinite(low) and math.isfinite(high)):
         raise InvalidParameter(f"must be finite with low < high, got ({low}, {high})", parameter="reward_range")
-    if not unbounded and high - low == math.inf:  # rewards are divided by it
+    if not unbounded and high - low == math.inf:  # rewards are divided by the difference
         raise InvalidParameter(
             f"must be so narrow that high - low is finite, got ({low}, {high})", parameter="reward_range"
         )
@@ -492,13 +517,13 @@ def checked_range(reward_range: Iterable[float]) -> RewardRange:
 
 
 def describe_range(reward_range: RewardRange) -> str:
-    """For error messages: what a reward must be."""
+    """Say what a reward must be, for error messages."""
     low, high = reward_range
     return "a finite number" if high == math.inf else f"a number in [{exact(low)}, {exact(high)}]"
 
 
 def checked_rewards(history: History, reward_range: RewardRange) -> Floats:
-    """The rewards of a log, all of which must be in the range."""
+    """Return the rewards of a log, and refuse them if one is outside the range."""
     low, high = reward_range
     bad = np.flatnonzero(~((history.rewards >= low) & (history.rewards <= high)))
     if len(bad):
@@ -509,7 +534,7 @@ def checked_rewards(history: History, reward_range: RewardRange) -> Floats:
 
 
 def checked_reward(reward: object, reward_range: RewardRange) -> float:
-    """A reward as a plain float in the range."""
+    """Return a reward as a plain float, and refuse it if it is outside the range."""
     if type(reward) is float:
         value = reward
     elif isinstance(reward, (Real, Decimal, np.bool_)) or (isinstance(reward, np.ndarray) and reward.shape == ()):

@@ -1,4 +1,4 @@
-"""Selecting several boxes, each at a level, under a budget: from indices to candidates, from candidates to a choice."""
+"""Selects several boxes, each at a level, within a budget. Indices give candidates, and a solver chooses among them."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from artreplay.compiling import Floats, Ints, compiled
 
 @compiled
 class Contest(NamedTuple):
-    """The boxes of a grid, level by level, in one tournament: the root of each level's subtree is its best box.
+    """The boxes of a grid, level by level, in one tournament. The root of each level's subtree is its best box.
 
-    Its keys are the indices, minus infinity for what is taken out.
+    Its keys are the indices, or minus infinity for boxes that are taken out.
     """
 
     key: Floats
@@ -26,12 +26,12 @@ class Contest(NamedTuple):
     first_root: int  # node of the first level; the others follow
 
     def changed(self, cells: GridCells, cell: int, value: Floats) -> None:
-        """An index went down, or up."""
+        """Update the choice after an index has changed."""
         self.key[cell] = value[cell]
         self.boxes.repair(cell, self.key)
 
     def leader(self, cells: GridCells, level: int) -> int:
-        """The best cell of a level that is not taken out, −1 if there is none."""
+        """The best cell of a level that is not taken out, or −1 if there is none."""
         cell = int(self.boxes.winner[self.first_root + level])
         return cell if self.key[cell] > -np.inf else -1
 
@@ -45,18 +45,18 @@ class Contest(NamedTuple):
         self.changed(cells, cell, value)
 
     def place(self, cells: GridCells, cell: int) -> int:
-        """The place of a cell's box in the static order of boxes, which is Z-order."""
+        """The place of a cell's box in Z-order, the fixed order of boxes."""
         place: int = cell % cells.places
         return place
 
     def box(self, cells: GridCells, level: int, rank: int) -> int:
-        """The box at a place in that order."""
+        """The box at a place in Z-order."""
         box: int = cells.unit(level * cells.places + rank)
         return box
 
 
 def contest(value: Floats, places: int, levels: int) -> Contest:
-    """A contest over cells whose indices stand at `value`: `places` for each of these levels."""
+    """Make a contest over cells with these indices, which has `places` cells for each level."""
     padded = 1 << (levels - 1).bit_length() if levels > 1 else 1
     key = np.full(padded * places + 1, -np.inf)
     key[: len(value) - 1] = value[:-1]
@@ -66,15 +66,15 @@ def contest(value: Floats, places: int, levels: int) -> Contest:
 
 @compiled(scratch=("candidates", "stale", "taken", "out_level", "out_rank"))
 class BudgetedChoice(NamedTuple):
-    """The best boxes of each level are candidates, and a solver chooses among them.
+    """Takes the best boxes of each level as candidates, and lets a solver choose among them.
 
-    As many candidates of a level as can be chosen at all are enough, and only a level in which an index fell has to
-    look for them again.
+    Each level has as many candidates as boxes can be chosen in one round. A level looks for its candidates again only
+    after one of its indices has changed.
     """
 
     ranking: Any  # `Contest`, `Champions` or `BestOfParts`
     solver: Any
-    active: Ints  # the levels above 0; the solver knows them by their place here
+    active: Ints  # the levels above 0; the solver knows each by its place in this array
     candidates: Candidates
     stale: Ints  # 1 for each level whose candidates are out of date
     taken: Ints
@@ -98,7 +98,7 @@ class BudgetedChoice(NamedTuple):
         return leaf
 
     def find_candidates(self, cells: GridCells | Forest, value: Floats, place: int) -> None:
-        """The best boxes of one level: take out the best one, again and again, then put all back."""
+        """Find the best boxes of one level. It takes out the best one repeatedly, then puts all back."""
         most = len(self.taken)
         count = 0
         cell = self.ranking.leader(cells, self.active[place])
@@ -114,28 +114,28 @@ class BudgetedChoice(NamedTuple):
             self.ranking.put_back(cells, self.taken[j], value)
 
     def changed(self, cells: GridCells | Forest, cell: int, value: Floats) -> None:
-        """An index went down, or up."""
+        """Update the choice after an index has changed."""
         self.ranking.changed(cells, cell, value)
         self.mark(cells.level(cell))
 
     def divided(self, cells: GridCells | Forest, cell: int, value: Floats) -> None:
-        """A cell was replaced by smaller ones."""
+        """Update the choice after a cell was replaced by smaller ones."""
         self.ranking.divided(cells, cell, value)
         self.mark(cells.level(cell))
 
     def mark(self, level: int) -> None:
-        """The candidates of a level are out of date."""
+        """Mark the candidates of a level as out of date."""
         for place in range(len(self.active)):
             if self.active[place] == level:
                 self.stale[place] = 1
 
     def enlarged(self, nodes: int) -> BudgetedChoice:
-        """The same with space for this many nodes."""
+        """Return the same with space for this many nodes."""
         return self._replace(ranking=self.ranking.enlarged(nodes))
 
 
 def budgeted_choice(ranking: Any, solver: GreedyChoice | ExactChoice, active: Ints, most: int) -> BudgetedChoice:
-    """The selector of at most `most` boxes."""
+    """Make a selector of at most `most` boxes."""
     levels = len(active)
     candidates = Candidates(np.zeros((levels, most)), np.zeros((levels, most), np.int64), np.zeros(levels, np.int64))
     places = [np.zeros(most, np.int64) for _ in range(3)]
@@ -144,16 +144,16 @@ def budgeted_choice(ranking: Any, solver: GreedyChoice | ExactChoice, active: In
 
 @compiled(scratch=("hidden",))
 class PaperChoice(NamedTuple):
-    """The paper's rule: leaves in the order of index per level, none that overlaps one chosen at another level.
+    """The paper's rule. It takes leaves in the order of index per level, except those that overlap one taken before.
 
-    Artificial Replay is not exact with it: a sample at another level can split a leaf that overlaps, and so free a
-    part of it.
+    Artificial Replay is not exact with it, because a sample at another level can split a leaf that overlaps, and so
+    free a part of it.
     """
 
     champions: Champions
     active: Ints
-    level: Floats  # of each of these
-    cost: Floats  # ... as the budget counts it
+    level: Floats  # of each active level: the level of effort
+    cost: Floats  # of each active level: its cost, in the unit of the budget
     budget: float
     most: int
     hidden: Ints
@@ -187,7 +187,7 @@ class PaperChoice(NamedTuple):
         return leaf
 
     def best_fitting(self, cells: Forest, value: Floats, left: float) -> int:
-        """The leaf with the highest index per level that the rest of the budget can pay, −1 if there is none."""
+        """The leaf with the highest index per level that the rest of the budget can pay for, or −1 if there is none."""
         best = -1
         best_rate = 0.0
         for place in range(len(self.active)):
@@ -202,7 +202,7 @@ class PaperChoice(NamedTuple):
         return best
 
     def overlapping(self, cells: Forest, leaf: int, level: int) -> int:
-        """The smallest node of a level's tree that contains a leaf of another, or the node that is the same box."""
+        """The smallest node of a level's tree that contains a leaf of another level, or is the same box."""
         code = cells.box[leaf] & WITHIN
         depth = cells.depth[leaf]
         node = level
@@ -212,13 +212,13 @@ class PaperChoice(NamedTuple):
         return node
 
     def changed(self, cells: Forest, cell: int, value: Floats) -> None:
-        """An index went down, or up."""
+        """Update the choice after an index has changed."""
         self.champions.changed(cells, cell, value)
 
     def divided(self, cells: Forest, cell: int, value: Floats) -> None:
-        """A cell was replaced by smaller ones."""
+        """Update the choice after a cell was replaced by smaller ones."""
         self.champions.divided(cells, cell, value)
 
     def enlarged(self, nodes: int) -> PaperChoice:
-        """The same with space for this many nodes."""
+        """Return the same with space for this many nodes."""
         return self._replace(champions=self.champions.enlarged(nodes))

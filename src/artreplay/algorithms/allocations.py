@@ -1,4 +1,4 @@
-"""The algorithms that split a budget of effort over a few places of a continuous space."""
+"""The algorithms that split a budget of effort over a few boxes of a continuous space."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ Solver = Literal["exact", "greedy"]
 Rule = Literal["finest", "paper"]
 Mask = NDArray[np.bool_]
 
-_EXPENSIVE = 1 << 20  # entries of the exact solver's table, times levels: about a second without compiling
+_EXPENSIVE = 1 << 20  # entries of the exact solver's table times levels, which take about a second interpreted
 
 
 class Allocating(PointAlgorithm):
-    """What both share: a budget of effort, the solver that splits it, and the boxes that can be chosen at all."""
+    """What the allocating algorithms share: a budget of effort, a solver that splits it, and a mask of boxes."""
 
     proposes_list = True
     levels: tuple[float, ...]
@@ -42,11 +42,11 @@ class Allocating(PointAlgorithm):
 
     @property
     def width(self) -> int:
-        """The most units in one proposal: `max_units`, or less if there are fewer boxes, or the budget pays less."""
+        """The most units in one proposal, which is less than `max_units` if boxes are few or the budget is small."""
         return self._most
 
     def _split_budget(self, levels: Any, budget: Any, max_units: Any, solver: Any) -> tuple[Ints, Any]:
-        """Check the budget, and keep it; the numbers of the levels above 0, and the solver for them."""
+        """Check and keep the budget. Returns the numbers of the levels above 0, and the solver for them."""
         self.levels = checked_levels(levels)
         self.budget, self.max_units = budget, max_units
         self.solver: Solver = solver
@@ -60,11 +60,6 @@ class Allocating(PointAlgorithm):
 
 class GridAllocation(Allocating, IndexedGrid):
     """Choose at most `max_units` boxes of a grid, each at one of the `levels`, within `budget`, by their indices.
-
-    `solver="exact"` finds the largest sum of indices; `"greedy"` takes boxes by index per level, as the paper does,
-    and can leave budget unspent when `max_units` binds. A level of 0 is never chosen; rows logged at it are kept.
-    `mask` is an array with one axis for each coordinate, True for each box that can be chosen; by default all can. A
-    box outside the mask has an index of minus infinity; samples that lie there are used like any other.
 
     Parameters
     ----------
@@ -81,11 +76,12 @@ class GridAllocation(Allocating, IndexedGrid):
     cells_per_side
         The number of boxes along each axis.
     solver
-        "exact" finds the best set, and "greedy" takes boxes by their index for each unit of effort.
+        "exact" finds the set with the largest sum of indices. "greedy" takes boxes by their index per unit of effort,
+        as the paper does, and can leave a part of the budget unspent if `max_units` is small.
     bonus
         How far an index lies above the mean: one of `ar.bonus`, or a function of the number of samples.
     box
-        The space, as one pair (low, high) for each axis; [0, 1] along each axis if it is left out.
+        The space, as one pair (low, high) for each axis. By default it is [0, 1] along each axis.
     play
         The point that is played in a box: its "centre", or a random one with "uniform".
     seed
@@ -93,8 +89,8 @@ class GridAllocation(Allocating, IndexedGrid):
     reward_range
         The lowest and the highest reward there can be.
     mask
-        An array of True and False with one axis for each coordinate: the boxes that can be chosen. All, if left
-        out.
+        An array of True and False with one axis for each coordinate, which is True for each box that can be chosen. By
+        default all boxes can. Samples from other boxes are used like any other.
 
     >>> import artreplay as ar
     >>> base = ar.GridAllocation(1, levels=(1, 2), budget=3, max_units=2, horizon=100, cells_per_side=4)
@@ -142,13 +138,9 @@ class GridAllocation(Allocating, IndexedGrid):
 
 
 class TreeAllocation(Allocating, IndexedTree):
-    """Choose boxes as `GridAllocation` does, among leaves of trees that divide where samples are many, one per level.
+    """Choose boxes as `GridAllocation` does, but by the leaves of trees that divide where there are many samples.
 
-    With `rule="finest"` it chooses among the finest boxes, each valued by the leaf it lies in, and Artificial Replay is
-    exact. The finest boxes come from halving the space as long as boxes are at least `epsilon` wide, as a share of its
-    side. `rule="paper"` chooses greedily among the leaves themselves; contrary to the paper's theorem this is not
-    exact, and it is marked as not exact. `mask` is an array with one axis for each coordinate, True for each of the
-    finest boxes that can be chosen; by default all can. Samples outside the mask are used like any other.
+    Each level has a tree. The finest boxes come from halving the space as long as boxes are at least `epsilon` wide.
 
     Parameters
     ----------
@@ -165,17 +157,18 @@ class TreeAllocation(Allocating, IndexedTree):
     epsilon
         The least width of a box, as a share of the side of the space.
     solver
-        "exact" finds the best set, and "greedy" takes boxes by their index for each unit of effort. By default
-        "exact", with `rule="paper"` always "greedy".
+        "exact" finds the set with the largest sum of indices, and "greedy" takes boxes by their index per unit of
+        effort. The default is "exact", except with `rule="paper"`, which is always "greedy".
     rule
-        "finest" chooses among the finest boxes and is exact; "paper" chooses among the leaves and is not.
+        "finest" chooses among the finest boxes, each with the index of the leaf it lies in, and is exact. "paper"
+        chooses greedily among the leaves themselves and, contrary to the paper's theorem, is not exact.
     split
-        When a leaf splits: by the number of its "samples", or by "confidence", once its bonus is narrower than it
-        is.
+        When a leaf splits: once it has enough "samples" for its size, or with "confidence" once its bonus is narrower
+        than the leaf.
     bonus
         How far an index lies above the mean: one of `ar.bonus`, or a function of the number of samples.
     box
-        The space, as one pair (low, high) for each axis; [0, 1] along each axis if it is left out.
+        The space, as one pair (low, high) for each axis. By default it is [0, 1] along each axis.
     play
         The point that is played in a box: its "centre", or a random one with "uniform".
     seed
@@ -183,8 +176,8 @@ class TreeAllocation(Allocating, IndexedTree):
     reward_range
         The lowest and the highest reward there can be.
     mask
-        An array of True and False with one axis for each coordinate: the boxes that can be chosen. All, if left
-        out.
+        An array of True and False with one axis for each coordinate, which is True for each of the finest boxes that
+        can be chosen. By default all can. Samples from other boxes are used like any other.
 
     >>> import artreplay as ar
     >>> base = ar.TreeAllocation(1, levels=(1, 2), budget=3, max_units=2, horizon=100, epsilon=0.25)
@@ -217,9 +210,9 @@ class TreeAllocation(Allocating, IndexedTree):
         self.horizon = horizon
         super().__init__(box, dim, 1 << depth_of(epsilon), play, seed, reward_range)
         if rule == "paper" and solver == "exact":
-            raise InvalidParameter('rule="paper" is solved greedily: leave solver out, or give solver="greedy"')
+            raise InvalidParameter('solver must be "greedy" or left out with rule="paper", got "exact"')
         if rule == "paper" and mask is not None:
-            raise InvalidParameter('a mask says which finest boxes can be chosen: it needs rule="finest"')
+            raise InvalidParameter('mask must be left out with rule="paper". Use rule="finest"')
         usual = "greedy" if rule == "paper" else "exact"
         active, chooser = self._split_budget(levels, budget, max_units, usual if solver is None else solver)
         self.rule: Rule = rule
@@ -235,7 +228,7 @@ class TreeAllocation(Allocating, IndexedTree):
         self._choose_by(selector, cells, index, split)
 
     def _inside(self) -> Ints | None:
-        """1 for each finest box in the mask, by the rank the boxes have in ties; None without a mask."""
+        """An array with 1 for each finest box in the mask, in the order that breaks ties. None without a mask."""
         if self.mask is None:
             return None
         bits = self.dim * self.lattice.bits
@@ -244,7 +237,7 @@ class TreeAllocation(Allocating, IndexedTree):
         return inside
 
     def _barred(self, boxes: Ints) -> Mask:
-        """Which boxes have no finest box in the mask."""
+        """Which boxes contain no finest box of the mask."""
         if self.mask is None:
             return super()._barred(boxes)
         finest = codes_inside(self.mask, self.lattice) | (1 << (self.dim * self.lattice.bits))
@@ -252,31 +245,31 @@ class TreeAllocation(Allocating, IndexedTree):
         return barred
 
     def is_sound(self) -> bool:
-        """Whether what was read from a file can be a state of this algorithm; its mask must be the algorithm's."""
+        """Whether a component from a file can be a state of this algorithm. It must have the same mask."""
         inside = self._inside()
         same_mask = True if inside is None else np.array_equal(self.algorithm.selector.ranking.inside, inside)
         return same_mask and super().is_sound()
 
 
 def checked_mask(mask: Any, grid: Lattice) -> Mask | None:
-    """A mask over the finest boxes as an array of its own that does not change; None stays None."""
+    """Return a mask over the finest boxes as an array that cannot change. None stays None."""
     if mask is None:
         return None
     array, shape = np.asarray(mask), (grid.side,) * len(grid.low)
     if array.dtype != np.bool_ or array.shape != shape:
         size = " × ".join(map(str, shape))
         raise InvalidParameter(
-            f"mask must be {size} values True or False, got an array of {array.dtype} of shape {array.shape}"
+            f"mask must have {size} values True or False, got an array of {array.dtype} of shape {array.shape}"
         )
     if not array.any():
-        raise InvalidParameter("mask must let in at least one box, it lets in none")
+        raise InvalidParameter("mask must be True for at least one box, got none")
     copy: Mask = array.copy()
     copy.setflags(write=False)
     return copy
 
 
 def codes_inside(mask: Mask, grid: Lattice) -> Ints:
-    """The Z-order codes of the finest boxes that a mask lets in."""
+    """The Z-order codes of the finest boxes for which a mask is True."""
     return interleaved(np.argwhere(mask), grid.bits)
 
 

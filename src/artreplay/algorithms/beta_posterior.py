@@ -1,4 +1,4 @@
-"""Beta posteriors of the means of arms, by coins."""
+"""Beta posteriors of the means of arms. Rewards between 0 and 1 are turned into 0 or 1 at random."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from artreplay.streams import ROUNDING, uniform
 
 @compiled
 class BetaPosterior(NamedTuple):
-    """A Beta(1, 1) prior for every arm; a reward inside (0, 1) counts as a coin thrown with that chance."""
+    """Posteriors from a Beta(1, 1) prior for every arm. A reward r counts as 1 with probability r, else as 0."""
 
     tally: Tally
     successes: Floats
 
     def add(self, key: np.uint64, arm: int, reward: float) -> None:
-        """Take a sample in; the coin is keyed by the arm and its n-th sample."""
+        """Learn from a sample. Its random draw depends on the arm and on how many samples the arm had before."""
         success = reward
         if 0.0 < reward < 1.0:
             success = 1.0 if uniform(key, ROUNDING, arm, self.tally.counts[arm]) < reward else 0.0
@@ -27,7 +27,7 @@ class BetaPosterior(NamedTuple):
         self.tally.add(arm, reward)
 
     def load(self, arm: int, count: int, total: float) -> None:
-        """Take a block of samples in at once; the sum of their rewards is the number of successes."""
+        """Learn from several samples, by their number and the sum of their rewards, which counts as successes."""
         self.successes[arm] += total
         self.tally.add_block(arm, count, total)
 
@@ -43,5 +43,5 @@ class BetaPosterior(NamedTuple):
 
 
 def beta_posterior(n_arms: int) -> BetaPosterior:
-    """Nothing shown yet."""
+    """Make posteriors without samples."""
     return BetaPosterior(tally(n_arms), np.zeros(n_arms))

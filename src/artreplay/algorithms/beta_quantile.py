@@ -1,8 +1,8 @@
-"""Quantiles of the Beta distribution, the same bit for bit compiled and interpreted.
+"""Quantiles of the Beta distribution, with the same bits compiled and interpreted.
 
-The incomplete Beta function is a continued fraction, evaluated forwards; its inverse starts from a normal
-approximation (Abramowitz and Stegun 26.5.22) and follows Halley's steps inside a bracket. Two steps are the rule.
-Bounds on a quantile take about a tenth of the time, and often show that the quantile itself is not needed.
+The incomplete Beta function is a continued fraction, which is evaluated forwards. Its inverse starts from a normal
+approximation (Abramowitz and Stegun 26.5.22) and takes Halley's steps inside a bracket, usually two. Bounds on a
+quantile take about a tenth of the time, and often show that the quantile itself is not needed.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ import math
 from artreplay.compiling import compiled
 
 _TINY = 1e-300
-_CLOSE = 1e-14  # relative, where the continued fraction ends
+_CLOSE = 1e-14  # relative change at which the continued fraction ends
 _MAX_TERMS = 100_000
 _MAX_STEPS = 60
-_LAST_STEP = 1e-5  # in standard deviations: Halley's next step would be about its cube
+_LAST_STEP = 1e-5  # in standard deviations; after a step this short, Halley's next one would be about its cube
 _STIRLING_FROM = 15.0
-_MIN_PARAMETER = 0.1  # of a Beta distribution whose quantiles have bounds
-_MAX_SIZE = 1e9  # ... and the largest a + b
+_MIN_PARAMETER = 0.1  # the least a and b for which quantiles have bounds
+_MAX_SIZE = 1e9  # the largest a + b for which quantiles have bounds
 _HALF_LOG_TWO_PI = 0.9189385332046727
 
 
@@ -58,7 +58,7 @@ def fraction(a: float, b: float, x: float) -> float:
 
 @compiled
 def first_guess(a: float, b: float, u: float) -> float:
-    """About where the quantile lies."""
+    """An approximation of the quantile."""
     if a >= 1.0 and b >= 1.0:
         tail = u if u < 0.5 else 1.0 - u
         t = math.sqrt(-2.0 * math.log(tail))
@@ -80,7 +80,7 @@ def first_guess(a: float, b: float, u: float) -> float:
 
 @compiled(inline=False)
 def beta_quantile(a: float, b: float, u: float) -> float:
-    """The x with P(X ≤ x) = u for X ~ Beta(a, b), for u in (0, 1); a, b ≥ 0, and 0 is the limit (a point mass)."""
+    """The x with P(X ≤ x) = u for X ~ Beta(a, b) and u in (0, 1). Where a or b is 0 it is the limit, a point mass."""
     if a <= 0.0:
         return 0.0
     if b <= 0.0:
@@ -122,12 +122,12 @@ def beta_quantile(a: float, b: float, u: float) -> float:
 
 @compiled(inline=False)
 def quantile_bounds(a: float, b: float, u: float) -> tuple[float, float]:
-    """Two numbers that `beta_quantile` lies between, for u in (0, 1): Bernstein's inequality, solved for x.
+    """Bounds on `beta_quantile` for u in (0, 1), by Bernstein's inequality, solved for x.
 
     P(X > m + e) ≤ exp(−e² / (2v + 2ce/3)), where m is the mean, v the variance and c = max(2(b − a) / (n(n + 2)), 0)
-    with n = a + b; from below, a and b change places (Skórski 2023, Theorem 1). The inequality has room for rounding:
-    for a, b ≥ 0.1 the logarithm of the true tail is at least 0.18 less than that of the bound, and for n ≤ 1e9 the
-    computed quantile is off by less than 1e-6 of that logarithm. Any other distribution has the bounds 0 and 1.
+    with n = a + b. For the lower bound, a and b change places (Skórski 2023, Theorem 1). The inequality leaves room for
+    rounding. For a, b ≥ 0.1 the logarithm of the true tail is at least 0.18 less than that of the bound. For n ≤ 1e9
+    the computed quantile is off by less than 1e-6 of that logarithm. All other distributions get the bounds 0 and 1.
     """
     n = a + b
     if a < _MIN_PARAMETER or b < _MIN_PARAMETER or n > _MAX_SIZE:

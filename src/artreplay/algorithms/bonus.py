@@ -1,6 +1,6 @@
-"""How wide an index is: the bonuses b(n) added to a mean of n samples, and `kl`, a bound that needs the mean as well.
+"""How far an index lies above the mean: the bonuses b(n) of n samples, and `kl`, a bound that depends on the mean too.
 
-Pass one as `bonus=`, or any callable n → float (finite, ≥ 0, not increasing).
+Pass one of them as `bonus=`, or your own function of n, which must be finite, at least 0, and must not increase.
 """
 
 from __future__ import annotations
@@ -20,16 +20,26 @@ from artreplay.parameters import Chance, NotNegative, Size, check_fields, checke
 Bonus = Any  # `theory`, `practical(...)`, `anytime(...)`, `kl(...)`, or a callable n → float
 Level = Literal["++", "log", "moss"]
 
-FIRST_TABLE = 64  # entries of a fresh table
-ROUNDS_PER_CELL = 10  # that there must be, if the level is to depend on how many each cell would get
+FIRST_TABLE = 64  # entries of a new table
+ROUNDS_PER_CELL = 10  # the least number of rounds per cell for which the levels "++" and "moss" are used
 
 
 @dataclass(frozen=True)
 class Theory:
-    """The bonus that the analysis of each algorithm asks for; the algorithm knows which one that is.
+    """Use the bonus from the analysis of the algorithm.
 
-    In a continuous space it also depends on the chance `delta` of being wrong (1/T unless given), the Lipschitz
-    constant of the mean reward, and the diameter of the space.
+    Parameters
+    ----------
+    delta
+        In a continuous space, the probability that a bound is wrong, by default 1/T.
+    lipschitz
+        In a continuous space, the Lipschitz constant of the mean reward.
+    diameter
+        In a continuous space, its diameter.
+
+    >>> import artreplay as ar
+    >>> ar.GridUCB(1, horizon=100, bonus=ar.bonus.theory(lipschitz=2)).propose()
+    (0.1,)
     """
 
     delta: Chance | None = None
@@ -37,13 +47,18 @@ class Theory:
     diameter: NotNegative = 1.0
 
     def __post_init__(self) -> None:
-        """Refuse parameters that would make the bonus nan or meaningless."""
+        """Refuse parameters with which the bonus would be nan or meaningless."""
         check_fields(self)
 
     def __call__(
         self, delta: float | None = None, lipschitz: float | None = None, diameter: float | None = None
     ) -> Theory:
-        """A copy with other parameters.
+        """Return the bonus with other parameters.
+
+        Parameters
+        ----------
+        delta, lipschitz, diameter
+            As for the class. A parameter that is left out does not change.
 
         >>> theory(lipschitz=2)
         Theory(delta=None, lipschitz=2, diameter=1.0)
@@ -58,7 +73,7 @@ class Theory:
 
 @dataclass(frozen=True)
 class Practical:
-    """√(log(1/δ) / (2n)); see `practical`."""
+    """√(log(1/δ) / (2n)), see `practical`."""
 
     delta: float
 
@@ -69,7 +84,7 @@ class Practical:
 
 @dataclass(frozen=True)
 class Anytime:
-    """√(log((T + H)/δ) / (2n)); see `anytime`."""
+    """√(log((T + H)/δ) / (2n)), see `anytime`."""
 
     delta: float
     history: int
@@ -81,7 +96,7 @@ class Anytime:
 
 @dataclass(frozen=True)
 class KL:
-    """The largest mean that the samples do not speak against too clearly; see `kl`."""
+    """The largest mean that the samples do not clearly contradict, see `kl`."""
 
     level: Level = "++"
 
@@ -90,7 +105,7 @@ class KL:
         check_fields(self)
 
     def bound(self, horizon: int, cells: int | None) -> DivergenceBound:
-        """The compiled part for a choice among `cells` cells; None where their number changes."""
+        """Make the compiled part for a choice among `cells` cells, which is None if their number changes."""
         log = math.log(horizon)
         if self.level == "log" or cells is None or ROUNDS_PER_CELL * cells > horizon:
             return DivergenceBound(FIXED, log, 0.0)
@@ -103,10 +118,15 @@ BonusScale = Callable[[Theory, int], float]  # (theory, T) → b(n)²·n
 
 @checked
 def practical(delta: Chance = 0.1) -> Practical:
-    """√(log(1/δ) / (2n)): narrow enough to learn from little data.
+    """Use the bonus √(log(1/δ) / (2n)), which is narrow enough to learn from little data.
 
-    It is not a confidence bound: with the running minimum an index falls below the true mean sooner or later, and
-    does not recover.
+    It is not a confidence bound. An index never rises, so sooner or later it falls below the true mean and does not
+    recover.
+
+    Parameters
+    ----------
+    delta
+        The probability δ. The bonus is narrower for a larger one.
 
     >>> round(practical(0.1).scale(horizon=1000), 3)
     1.151
@@ -116,17 +136,34 @@ def practical(delta: Chance = 0.1) -> Practical:
 
 @checked
 def anytime(delta: Chance = 0.1, *, history: Size) -> Anytime:
-    """√(log((T + H)/δ) / (2n)): the careful choice when the size H of the log is known."""
+    """Use the bonus √(log((T + H)/δ) / (2n)), the careful choice if the number H of rows of the log is known.
+
+    Parameters
+    ----------
+    delta
+        The probability δ that a bound is wrong.
+    history
+        The number H of rows of the log.
+
+    >>> round(anytime(0.1, history=1000).scale(horizon=1000), 3)
+    4.952
+    """
     return Anytime(delta, history)
 
 
 def kl(level: Level = "++") -> KL:
-    """The largest q above the mean m of n samples with n·kl(m, q) ≤ g(n): much narrower than `theory`, and as valid.
+    """Use the bound of KL-UCB, which is much narrower than `theory` and as valid.
 
-    The level g(n) is that of KL-UCB++ (Ménard and Garivier 2017) for a choice among K cells; log T with "log"; and
-    log⁺(T/(Kn)) with "moss", which explores less and has no proof. T is the horizon, and the policy adds the rows of
-    the log it is made with. A cell with T/K samples has no bonus left. Trees, whose number of cells changes, and any
-    choice among more than T/10 cells use "log".
+    The index of a cell with n samples and mean m is the largest q with n·kl(m, q) ≤ g(n). T is the horizon, to which a
+    policy adds the rows of the log it is made with.
+
+    Parameters
+    ----------
+    level
+        The level g(n) for a choice among K cells. "++" is that of KL-UCB++ (Ménard and Garivier 2017), "log" is log T,
+        and "moss" is log⁺(T/(Kn)), which explores less and has no proof. With "++" and "moss", a cell with T/K samples
+        has no bonus left. Trees, whose number of cells changes, and choices among more than T/10 cells always use
+        "log".
 
     >>> import artreplay as ar
     >>> ar.TopUCB(20, budget=3, horizon=1000, bonus=ar.bonus.kl()).propose()
@@ -136,20 +173,20 @@ def kl(level: Level = "++") -> KL:
 
 
 class BonusTable:
-    """A bonus of the user's own, tabulated as far as it was needed; all copies of an algorithm share it."""
+    """A table of a bonus of the user's own, as long as it was needed so far. All copies of an algorithm share it."""
 
     def __init__(self, radius: Callable[[int], float]) -> None:
         self.radius = radius
         self._tables: list[Floats] = [np.empty(0)]  # the longest last
 
     def bound(self) -> TableBound:
-        """A table of b(n) for the first n."""
+        """Make a table of b(n) for the first n."""
         return TableBound(tabulate(self.radius, np.empty(0), FIRST_TABLE), np.zeros(1, np.int64))
 
     def grown(self, bound: TableBound) -> TableBound:
-        """The same table, twice as long."""
+        """Make the table twice as long."""
         size = 2 * len(bound.radius)
-        table = self._tables[-1]  # another thread may append a shorter one meanwhile
+        table = self._tables[-1]  # may be a shorter one that another thread has just appended
         if len(table) < size:
             table = tabulate(self.radius, max(bound.radius, table, key=len), size)
             self._tables.append(table)
@@ -159,9 +196,9 @@ class BonusTable:
 def bound_of(
     bonus: Bonus, horizon: int, cells: int | None, scale: BonusScale
 ) -> tuple[RootBound | TableBound | DivergenceBound, BonusTable | None]:
-    """The compiled part for a bonus, and the table it reads from if there is one.
+    """Make the compiled part for a bonus, and the table it reads from, if it has one.
 
-    The choice is among `cells` cells, None where their number changes; `scale` is b(n)²·n in theory.
+    `cells` is the number of cells to choose among, or None if that changes. `scale` is b(n)²·n for `theory`.
     """
     if isinstance(bonus, Theory):
         return RootBound(scale(bonus, horizon)), None
@@ -172,4 +209,4 @@ def bound_of(
     if callable(bonus):
         table = BonusTable(bonus)
         return table.bound(), table
-    raise InvalidParameter(f"bonus must be one of ar.bonus or a callable of n, got {bonus!r}")
+    raise InvalidParameter(f"bonus must be one of ar.bonus or a function of n, got {bonus!r}")

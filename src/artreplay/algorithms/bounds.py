@@ -1,4 +1,4 @@
-"""The optimistic value of a cell, from the tally of its samples: their mean m, and b(n) above it."""
+"""Optimistic values of cells, which lie b(n) above the mean m of n samples."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from artreplay.algorithms.tally import Tally
 from artreplay.compiling import UNBOUNDED, Floats, Ints, compiled
 from artreplay.errors import InvalidParameter
 
-GRAINS = 2.0**40  # in 1: a sum of indices is counted in whole numbers of these
+GRAINS = 2.0**40  # parts of 1 in which sums of indices are counted, as whole numbers
 
 
 @compiled
@@ -32,13 +32,13 @@ class RootBound(NamedTuple):
         return math.sqrt(self.scale / tally.counts[cell])
 
     def room(self) -> int:
-        """It never fills."""
+        """This never fills up."""
         return UNBOUNDED
 
 
-@compiled(scratch=("radius",))  # how far it has been tabulated says nothing about what was seen
+@compiled(scratch=("radius",))  # the length of the table says nothing about the samples
 class TableBound(NamedTuple):
-    """m + b(n), with b tabulated in Python; the table grows as cells fill."""
+    """m + b(n), with b in a table that Python makes. The table grows as cells get more samples."""
 
     radius: Floats  # radius[n] = b(n); radius[0] is not used
     highest: Ints  # the largest n asked for so far, in one entry
@@ -57,14 +57,14 @@ class TableBound(NamedTuple):
         return width
 
     def room(self) -> int:
-        """Samples that can be shown before some cell could outgrow the table."""
+        """How many samples can be shown before a cell may need a longer table."""
         room: int = len(self.radius) - 1 - self.highest[0]
         return room
 
 
 @compiled
 class GrainedBound(NamedTuple):
-    """Another bound rounded down to a multiple of 2⁻⁴⁰: such indices can be added up without rounding."""
+    """Another bound, rounded down to a multiple of 2⁻⁴⁰. Such indices can be added up without rounding."""
 
     bound: Any
 
@@ -82,20 +82,20 @@ class GrainedBound(NamedTuple):
 FIXED, MOSS, PLUS_PLUS = range(3)  # how the level of a `DivergenceBound` depends on the number of samples
 
 _NEWTON_STEPS = 12
-_NEAR = 1e-12  # a step of Newton's that is shorter is the last
-_HIGH = 0.9  # from here on the divergence is steep, and a third bound on the root is closer than the other two
+_NEAR = 1e-12  # a shorter step of Newton's is the last
+_HIGH = 0.9  # from here on the divergence is steep, and a third bound on the root is tighter than the other two
 
 
 @compiled
 class DivergenceBound(NamedTuple):
-    """The largest q ≥ m with n·kl(m, q) ≤ g(n): the index of KL-UCB, for rewards in [0, 1].
+    """The largest q ≥ m with n·kl(m, q) ≤ g(n), which is the index of KL-UCB for rewards in [0, 1].
 
-    The level g is fixed, or falls with n as in MOSS, log⁺(T/(Kn)), or in KL-UCB++ (Ménard and Garivier 2017).
+    The level g is fixed, or falls with n as in MOSS, log⁺(T/(Kn)), or as in KL-UCB++ (Ménard and Garivier 2017).
     """
 
     kind: int
-    fixed: float  # g where it is fixed
-    share: float  # T/K: what each cell would have if all had the same
+    fixed: float  # g, if it is fixed
+    share: float  # T/K, the number of samples of each cell if all had equally many
 
     def level(self, count: int) -> float:
         """g(n)."""
@@ -121,7 +121,7 @@ class DivergenceBound(NamedTuple):
         return lowered_to(mean, self.level(count) / count, 1.0) - mean
 
     def room(self) -> int:
-        """It never fills."""
+        """This never fills up."""
         return UNBOUNDED
 
 
@@ -129,16 +129,16 @@ class DivergenceBound(NamedTuple):
 def lowered_to(mean: float, allowed: float, index: float) -> float:
     """The lower of an index and the largest q ≥ m with kl(m, q) ≤ `allowed`.
 
-    One divergence says whether the index falls at all. If it does, Newton's method comes from above: the divergence
-    is convex in q, so that every step ends above the root, or on it.
+    One divergence tells whether the index falls at all. If it does, Newton's method approaches the root from above. The
+    divergence is convex in q, so no step goes beyond the root.
     """
     if index <= mean:
         return index
     if allowed <= 0.0:
         return mean
     if index < 1.0 and bernoulli_divergence(mean, index) <= allowed:
-        return index  # the usual case
-    # By the inequality of Pinsker, and by one that is sharper for small means.
+        return index
+    # The first bound is Pinsker's inequality. The second is tighter for small means.
     q = min(index, mean + math.sqrt(0.5 * allowed))
     q = min(q, mean + allowed + math.sqrt(allowed * (allowed + 2.0 * mean)))
     if q > _HIGH:
@@ -157,7 +157,7 @@ def lowered_to(mean: float, allowed: float, index: float) -> float:
 
 @compiled(inline=False)
 def highest_root(mean: float, allowed: float) -> float:
-    """A bound on the root, close where it is near 1, from kl(m, q) ≥ m log m + (1 − m) log((1 − m)/(1 − q)); m < 1."""
+    """A bound on the root for m < 1, tight near 1, from kl(m, q) ≥ m log m + (1 − m) log((1 − m)/(1 − q))."""
     rest = 1.0 - mean
     negative_entropy = rest * math.log(rest)
     if mean > 0.0:
@@ -175,7 +175,7 @@ def bernoulli_divergence(p: float, q: float) -> float:
 
 
 def tabulate(radius: Callable[[int], float], start: Floats, size: int) -> Floats:
-    """`start` extended to `size` entries of b(n), each checked: finite, ≥ 0, not above the one before."""
+    """Extend `start` to `size` entries of b(n). Each must be finite, at least 0, and not above the one before."""
     table = np.empty(size)
     table[: len(start)] = start
     for n in range(max(len(start), 1), size):
@@ -188,7 +188,7 @@ def tabulate(radius: Callable[[int], float], start: Floats, size: int) -> Floats
             raise InvalidParameter(f"bonus({n}) must be finite and at least 0, got {value!r}")
         if n > 1 and table[n] > table[n - 1]:
             raise InvalidParameter(
-                f"bonus must not increase, but bonus({n - 1}) = {table[n - 1]}, bonus({n}) = {value}"
+                f"bonus must not increase, got bonus({n - 1}) = {table[n - 1]} and bonus({n}) = {value}"
             )
     table[0] = math.inf
     return table

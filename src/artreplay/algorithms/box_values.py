@@ -1,6 +1,6 @@
-"""What the boxes of a space are worth at each level, from the counts and sums of their rewards.
+"""Values of the boxes of a space at each level, from the counts and sums of their rewards.
 
-Every model here is a function of these sums alone.
+Every model here is a function of these counts and sums alone.
 """
 
 from __future__ import annotations
@@ -17,34 +17,35 @@ from artreplay.compiling import Floats, Ints
 from artreplay.errors import InvalidParameter
 from artreplay.streams import fold
 
-POWERS = (0.35, 0.5, 0.71, 1.0, 1.41)  # of effort, that a surface for all levels may grow with
+POWERS = (0.35, 0.5, 0.71, 1.0, 1.41)  # powers of effort by which a surface for all levels may grow
 EVIDENCE_SLACK = (
-    6.0  # nats of evidence that a hypothesis may lack; the roughest of four is doubted by as many from the start
+    6.0  # nats of evidence that a hypothesis may lack to the best one, as the roughest prior does from the start
 )
 
 
 class LevelSums(NamedTuple):
-    """Samples in each box, the sums of their rewards, and of the squares of these; (level, box) each."""
+    """The number of samples, the sum of rewards and the sum of their squares, each for (level, box)."""
 
     counts: Any
     totals: Floats
     squares: Floats
 
     def of(self, level: Any) -> LevelSums:
-        """Those of some of the levels."""
+        """The sums of some levels."""
         return LevelSums(*(part[level] for part in self))
 
 
 class Surfaces(NamedTuple):
-    """A surface for each level; or one for all of them times a power of effort, if the samples speak for that."""
+    """A surface for each level, or one for all levels times a power of effort if the samples support that."""
 
     basis: SurfaceBasis
-    share: Floats  # (power, level): how a level scales a surface for all of them; no rows where there is none
+    share: Floats  # (power, level): how a level scales the surface for all levels; without rows if there is none
 
     def values(self, sums: LevelSums, width: float, slack: float = EVIDENCE_SLACK) -> Floats:
-        """What boxes are worth, (level, box): `width` standard deviations above what is expected, in [0, 1].
+        """The values of the boxes for (level, box), which lie `width` standard deviations above the mean, in [0, 1].
 
-        Every hypothesis counts whose evidence is within `slack` of the best. A level without samples is worth 1.
+        A value is the highest that any hypothesis gives whose evidence is within `slack` of the best. Boxes at a level
+        without samples have the value 1.
         """
         samples = sums.counts.sum(axis=1)
         with_samples = np.flatnonzero(samples)
@@ -65,10 +66,10 @@ class Surfaces(NamedTuple):
         return np.clip(highest, 0.0, 1.0)
 
     def _together(self, sums: LevelSums, samples: Ints, noise: Floats) -> tuple[list[Fit], Floats]:
-        """The surfaces for all levels, with the evidence for (power, prior).
+        """Fit the surfaces for all levels. Returns them and the evidence for (power, prior).
 
-        Rewards of one level can be much noisier than those of another: they count by the `noise` that the surface of
-        their own level leaves.
+        Rewards of one level can be much noisier than those of another. So the rewards of a level are weighted by the
+        `noise` that remains after the fit of its own surface.
         """
         if len(self.share) == 0 or len(noise) == 0:
             return [], np.empty((0, 0))
@@ -84,14 +85,14 @@ class Surfaces(NamedTuple):
 
 
 def _highest(fit: Fit, width: float, slack: float) -> Floats:
-    """The highest values of the priors whose evidence is within the slack."""
+    """The highest value of each box among the priors whose evidence is within the slack."""
     plausible = np.flatnonzero(fit.evidence >= fit.evidence.max() - slack).tolist()
     highest: Floats = np.max([fit.upper(prior, width) for prior in plausible], axis=0)
     return highest
 
 
 def summed(basis: SurfaceBasis, scales: Floats, sums: LevelSums) -> BoxSums:
-    """Sums at several levels as those of one surface that each level scales."""
+    """Combine sums at several levels to those of one surface, which each level scales."""
     weight, weighted = scales * scales @ sums.counts, scales @ sums.totals
     mean = np.where(weight > 0.0, weighted / np.where(weight > 0.0, weight, 1.0), 0.0)
     shape = basis.features.first.shape[1], basis.features.second.shape[1]
@@ -100,14 +101,14 @@ def summed(basis: SurfaceBasis, scales: Floats, sums: LevelSums) -> BoxSums:
 
 
 class Predictions(NamedTuple):
-    """What a scikit-learn regressor predicts, fitted to the means of the boxes that were seen at all levels."""
+    """Predictions of a scikit-learn regressor, fitted to the mean rewards of the boxes that have samples."""
 
     estimator: Any
     features: Floats  # (level, box, coordinate or level): in [-1, 1]
     seed: int
 
     def values(self, sums: LevelSums, width: float, slack: float = EVIDENCE_SLACK) -> Floats:
-        """What is predicted. An estimator says nothing of how far it may be off."""
+        """The predictions. An estimator does not say how far they may be off, so `width` makes no difference."""
         has_samples = sums.counts > 0
         if not has_samples.any():
             return np.ones(has_samples.shape)
@@ -120,13 +121,15 @@ class Predictions(NamedTuple):
             predicted = np.asarray(model.predict(self.features.reshape(-1, features.shape[1])), np.float64)
             by_level: Floats = predicted.reshape(has_samples.shape)
         except ValueError as error:
-            raise InvalidParameter(f"{name} must learn from {len(means)} boxes and cannot: {error}") from error
+            raise InvalidParameter(
+                f"{name} must be able to learn from {len(means)} boxes, and fails: {error}"
+            ) from error
         if np.isnan(by_level).any():
             raise InvalidParameter(f"{name} must predict numbers, got nan after {samples} samples")
         return np.clip(by_level, 0.0, 1.0)
 
     def _fresh(self, samples: int) -> Any:
-        """The estimator before any fit. Where it draws at random, the number of samples is part of the seed."""
+        """Copy the estimator before any fit. If it draws at random, the number of samples is part of its seed."""
         model = copy.deepcopy(self.estimator)
         parameters: dict[str, Any] = getattr(model, "get_params", dict)()
         names = sorted(name for name in parameters if name.split("__")[-1] == "random_state")
@@ -135,10 +138,10 @@ class Predictions(NamedTuple):
 
 
 def checked_estimator(model: Any) -> Any:
-    """A copy of a regressor, which nobody else can fit."""
+    """Check a regressor, and copy it, so that nobody else can fit it."""
     offers = all(callable(getattr(model, method, None)) for method in ("fit", "predict"))
     if isinstance(model, type) or not offers or hasattr(model, "predict_proba"):
         raise InvalidParameter(
-            f'model must be "surface" or a scikit-learn regressor, which has fit and predict, got {model!r}'
+            f'model must be "surface" or a scikit-learn regressor with fit and predict, got {model!r}'
         )
     return copy.deepcopy(model)

@@ -1,9 +1,10 @@
-"""The budgeted choice: which boxes, each at which level, when the levels must add up to no more than a budget.
+"""Chooses boxes, each at a level, whose levels add up to no more than a budget.
 
-Two solvers with one interface choose (box, level) pairs with a large sum of indices: `ExactChoice` the largest,
-`GreedyChoice` item by item. The choice of both stays the same when the index of a pair that was not chosen falls:
-the greedy one skips what does not fit instead of stopping there, and the exact one is the maximum of a static total
-order on choices. That needs indices in which rounding makes no ties, so both count in multiples of 2⁻⁴⁰ (`grained`).
+Two solvers with the same interface choose (box, level) pairs with a large sum of indices. `ExactChoice` finds the
+largest sum, and `GreedyChoice` takes one pair after the other. If the index of a pair that was not chosen falls,
+neither choice changes: the greedy solver skips a pair that does not fit instead of stopping there, and the exact choice
+is the maximum of a fixed total order of choices. This needs indices for which rounding makes no ties, so both solvers
+count in multiples of 2⁻⁴⁰ (`grained`).
 """
 
 from __future__ import annotations
@@ -19,50 +20,51 @@ from artreplay.algorithms.bounds import GRAINS
 from artreplay.compiling import Floats, Ints, compiled
 from artreplay.errors import InvalidParameter, checked_count, checked_number
 
-SUM_LIMIT = 2**22  # max_units × (capacity + 1): beyond it, grains × (capacity + 1) would not fit 64 bits
-TABLE_LIMIT = 2**26  # entries of the exact solver's table: half a gigabyte
+SUM_LIMIT = 2**22  # the largest max_units × (capacity + 1) for which grains × (capacity + 1) fits 64 bits
+TABLE_LIMIT = 2**26  # entries of the exact solver's table, which take half a gigabyte
 WHOLE_FLOATS = 2**53  # up to here floats hold every whole number, so that sums of them are exact
 BUDGET_SLACK = 1.0 + 1e-12  # relative slack of a budget that is counted in floats
-EXTREME = 1e100  # levels beyond it, or below its inverse, would make ties of different indices per level
+EXTREME = 1e100  # with levels above it, or below its inverse, different indices per level could round to a tie
 
 
 @compiled
 def grained(value: Any) -> Any:
-    """An index, or an array of them, rounded down to a multiple of 2⁻⁴⁰.
+    """Round an index, or an array of them, down to a multiple of 2⁻⁴⁰.
 
-    The order of such indices is the order of what the solvers compare: grains, and indices divided by a level.
+    The numbers that the solvers compare, which are grains and indices per level, then have the order of the indices.
     """
     return np.floor(value * GRAINS) / GRAINS
 
 
 @compiled
 class Candidates(NamedTuple):
-    """What can be chosen at each level, best first: at least the top `max_units` boxes, in the order (−value, rank).
+    """The boxes that can be chosen at each level, at least the best `max_units`, in the order (−value, rank).
 
-    Values are indices in [0, 1], `grained`: among others, a solver could prefer a box that was left out.
+    Values are indices in [0, 1] after `grained`. With other values, a solver might prefer a box that was left out.
     """
 
     value: Floats  # (level, place)
-    rank: Ints  # (level, place): the box, as its place in a static order
+    rank: Ints  # (level, place): the box, as its place in a fixed order
     size: Ints  # (level,): how many there are
 
 
 @compiled(scratch=("at",))
 class GreedyChoice(NamedTuple):
-    """Takes items in the order (−value/level, rank, level number); skips what does not fit and goes on.
+    """Takes pairs in the order (−value/level, rank, level number), and skips those that do not fit.
 
-    Costs are the levels in their common unit, whole numbers whose sums are exact: 0.1 + 0.2 + 0.3 fits a budget of
-    0.6. Levels without a usable unit are costs as they stand, and the budget is larger by one part in 10¹².
+    Costs are the levels in multiples of their common unit. They are whole numbers with exact sums, so that
+    0.1 + 0.2 + 0.3 fits a budget of 0.6. If levels have no usable unit, they are costs themselves, and the budget is
+    raised by one part in 10¹².
     """
 
     level: Floats
     cost: Floats  # of each level
     budget: float  # in the unit of the costs
-    most: int  # boxes
-    at: Ints  # the best candidate of each level that may still be free
+    most: int  # the most boxes
+    at: Ints  # of each level: the best candidate that may still be free
 
     def choose(self, candidates: Candidates, out_level: Ints, out_rank: Ints) -> int:
-        """Write the choice in the order in which it was made, and return how many pairs it has."""
+        """Write the choice in the order in which pairs are taken, and return how many there are."""
         n_levels = len(self.level)
         for level in range(n_levels):
             self.at[level] = 0
@@ -98,7 +100,7 @@ class GreedyChoice(NamedTuple):
 
 @compiled
 def is_among(rank: int, ranks: Ints, n_ranks: int) -> bool:
-    """Whether one of the first ranks is this one."""
+    """Whether a rank is among the first `n_ranks` of others."""
     among = False
     for i in range(n_ranks):
         if ranks[i] == rank:
@@ -108,17 +110,18 @@ def is_among(rank: int, ranks: Ints, n_ranks: int) -> bool:
 
 @compiled(scratch=("box", "grains", "table"))
 class ExactChoice(NamedTuple):
-    """The best choice by dynamic programming over boxes, in ascending rank.
+    """Finds the best choice by dynamic programming over boxes, in the order of rank.
 
-    Of two choices the better one has the larger sum of values; then the larger total level; then, at the box of
-    lowest rank where they differ, the one that takes it, at the lower level number if both do.
+    Of two choices, the one with the larger sum of values is better. If these are equal, it is the one with the larger
+    total level. If these are equal too, the box of lowest rank on which they differ decides: the better choice takes
+    it, or takes it at the lower level number.
     """
 
     units: Ints  # each level, in the levels' common unit
     capacity: int  # the budget, in that unit
-    most: int  # boxes
+    most: int  # the most boxes
     box: Ints  # the distinct ranks among the candidates, ascending
-    grains: Ints  # (box, level): the value in multiples of 2⁻⁴⁰, −1 for no candidate
+    grains: Ints  # (box, level): the value in multiples of 2⁻⁴⁰, or −1 if it is no candidate
     table: Ints  # (box, boxes left, units left): the best grains × (capacity + 1) + units from this box on
 
     def choose(self, candidates: Candidates, out_level: Ints, out_rank: Ints) -> int:
@@ -171,13 +174,13 @@ class ExactChoice(NamedTuple):
         return n_boxes
 
     def fill(self, n_boxes: int) -> None:
-        """The table, from the last box to the first."""
+        """Fill the table from the last box to the first."""
         table = self.table
         for slots in range(self.most + 1):
             for left in range(self.capacity + 1):
                 table[n_boxes, slots, left] = 0
         for i in range(n_boxes - 1, -1, -1):
-            for slots in range(max(self.most - i, 0), self.most + 1):  # at most i boxes were taken before
+            for slots in range(max(self.most - i, 0), self.most + 1):  # at most i boxes can be taken before box i
                 for left in range(self.capacity + 1):
                     table[i, slots, left] = table[i + 1, slots, left]
                 if slots == 0:
@@ -199,9 +202,10 @@ def solver_of(
     boxes: int | None = None,
     purpose: str = 'for solver="exact" (solver="greedy" takes any)',
 ) -> GreedyChoice | ExactChoice:
-    """The solver `name`, "exact" or "greedy", for levels above 0, over `boxes` boxes if their number is known.
+    """Make the solver `name`, "exact" or "greedy", for levels above 0, over `boxes` boxes if their number is known.
 
-    Its `most` is what can be chosen at all, however large `max_units` is. `purpose` completes an error.
+    The `most` of the solver is lower than `max_units` if that many boxes can never be chosen. `purpose` is a part of
+    error messages.
     """
     if name not in ("exact", "greedy"):
         raise InvalidParameter(f'solver must be "exact" or "greedy", got {name!r}')
@@ -218,7 +222,7 @@ def solver_of(
     capacity = int(Fraction(str(total)) * Fraction(BUDGET_SLACK) / unit)  # 3 × 0.3 is a little less than 0.9
     most = min(most, capacity // min(units), boxes or most)
     capacity = min(capacity, most * max(cost for cost in units if cost <= capacity))
-    units = [min(cost, capacity + 1) for cost in units]  # what never fits need not fit 64 bits either
+    units = [min(cost, capacity + 1) for cost in units]  # costs above the capacity may be too large for 64 bits
     if name == "greedy":
         whole = capacity < WHOLE_FLOATS
         return GreedyChoice(
@@ -230,15 +234,15 @@ def solver_of(
         )
     n_boxes = min(len(level) * most, boxes or len(level) * most)
     if not _fits(n_boxes, most, capacity):
-        # Would it fit if the largest level were the unit? Then it is the unit that is too small.
+        # If it would fit with the largest level as the unit, the error blames the unit.
         if _fits(n_boxes, most, capacity // max(cost for cost in units if cost <= capacity)):
             raise InvalidParameter(
-                f"the levels must have a common unit {purpose}, got {', '.join(map(repr, level))}: "
-                f"their unit {float(unit)!r} is too small for a budget of {total!r} and {most:,} places"
+                f"the levels must have a larger common unit {purpose}, got {', '.join(map(repr, level))}, whose unit "
+                f"{float(unit)!r} is too small for a budget of {total!r} and {most:,} boxes"
             )
         raise InvalidParameter(
             f"budget and max_units must be smaller {purpose}, got a budget of {total!r}, "
-            f"{capacity:,} times the unit of the levels, and {most:,} places"
+            f"{capacity:,} times the unit of the levels, and {most:,} boxes"
         )
     return ExactChoice(
         units=np.array(units, np.int64),
@@ -256,7 +260,7 @@ def _shape(n_boxes: int, most: int, capacity: int) -> tuple[int, int, int]:
 
 
 def _fits(n_boxes: int, most: int, capacity: int) -> bool:
-    """Whether that table fits memory, and its sums 64 bits."""
+    """Whether the table fits memory, and its sums fit 64 bits."""
     return most * (capacity + 1) <= SUM_LIMIT and math.prod(_shape(n_boxes, most, capacity)) <= TABLE_LIMIT
 
 
@@ -268,22 +272,33 @@ def _checked_levels(levels: Sequence[float]) -> list[float]:
         if not 1.0 / EXTREME <= level <= EXTREME:
             raise InvalidParameter(f"levels above 0 must be finite, from 1e-100 to 1e+100, got {level!r}")
         if checked.count(level) > 1:
-            raise InvalidParameter(f"levels must be distinct, {level!r} is there twice")
+            raise InvalidParameter(f"levels must be distinct, got {level!r} twice")
     return checked
 
 
 def _common_unit(levels: Sequence[float]) -> Fraction:
-    """The largest number that all levels are multiples of, read as the decimals that Python prints for them."""
+    """The largest number that all levels are multiples of. Levels are read as the decimals that Python prints."""
     exact = [Fraction(str(level)) for level in levels]
     return Fraction(math.gcd(*(f.numerator for f in exact)), math.lcm(*(f.denominator for f in exact)))
 
 
 def exact_choice(values: Any, levels: Sequence[float], budget: float, max_units: int) -> list[tuple[int, int]]:
-    """The (box, level number) pairs with the largest sum of indices, in ascending order.
+    """Find the (box, level number) pairs with the largest sum of indices, in ascending order.
 
-    `values[box, level number]` are indices in [0, 1], which count to 2⁻⁴⁰. No box is at two levels, at most
-    `max_units` boxes are chosen, and their levels add up to `budget` at most. A level of 0 is never chosen. Ties go to
-    the larger total level, then to boxes with lower numbers, then to lower level numbers.
+    No box is chosen at two levels. Ties go to the larger total level, then to boxes with lower numbers, then to lower
+    level numbers.
+
+    Parameters
+    ----------
+    values
+        The index of each box at each level, in [0, 1], with one row per box. They are rounded down to multiples of
+        2⁻⁴⁰.
+    levels
+        The levels of effort. A level of 0 is never chosen.
+    budget
+        The most that the chosen levels may add up to.
+    max_units
+        The most boxes that may be chosen.
 
     >>> exact_choice([[0.5, 0.6], [0.3, 0.9], [0.4, 0.5]], levels=(1, 2), budget=3, max_units=2)
     [(0, 0), (1, 1)]
@@ -292,9 +307,14 @@ def exact_choice(values: Any, levels: Sequence[float], budget: float, max_units:
 
 
 def greedy_choice(values: Any, levels: Sequence[float], budget: float, max_units: int) -> list[tuple[int, int]]:
-    """The (box, level number) pairs taken one by one, the largest index per level first, skipping what does not fit.
+    """Take (box, level number) pairs one by one, the largest index per level first, and skip what does not fit.
 
-    Parameters are those of `exact_choice`; ties go to the lower box, then to the lower level number.
+    Ties go to the lower box, then to the lower level number.
+
+    Parameters
+    ----------
+    values, levels, budget, max_units
+        As for `exact_choice`.
 
     >>> greedy_choice([[0.5, 0.6], [0.3, 0.9], [0.4, 0.5]], levels=(1, 2), budget=3, max_units=2)
     [(0, 0), (1, 1)]
@@ -307,7 +327,7 @@ def greedy_choice(values: Any, levels: Sequence[float], budget: float, max_units
 def best_choice(
     values: Any, levels: Sequence[float], budget: float, max_units: int, purpose: str
 ) -> list[tuple[int, int]]:
-    """`exact_choice`, with a `purpose` that completes its error messages."""
+    """Do what `exact_choice` does, with a `purpose` for its error messages."""
     return _choice("exact", values, levels, budget, max_units, purpose)
 
 

@@ -1,4 +1,4 @@
-"""From an encoded context to features: a linear map, and one with cosines after it."""
+"""Turns an encoded context into features, which are those of its columns and then cosines of these."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import numpy as np
 from artreplay.compiling import Floats, Ints, compiled
 from artreplay.history import Contexts
 
-NUMBER, NUMBER_OR_MISSING = 0, -1  # kinds of columns; those above 0 are categories with this many places
+NUMBER, NUMBER_OR_MISSING = 0, -1  # kinds of columns; a kind above 0 is a category, and the number of its values
 
 
 @compiled(scratch=("features", "encoded"))
 class ContextFeatures(NamedTuple):
-    """The features of the context at hand. The linear map has the first `n_linear` of them, the other map has all."""
+    """The features of the current context. The linear map uses the first `n_linear`, the map with cosines uses all."""
 
     kind: Ints  # of each column
-    frequency: Floats  # of each cosine, at each linear feature but the constant
+    frequency: Floats  # of each cosine, for each linear feature except the constant
     shift: Floats  # of each cosine
     amplitude: float
     n_linear: int
@@ -26,7 +26,7 @@ class ContextFeatures(NamedTuple):
     encoded: Floats  # the segment, then the columns
 
     def expand(self) -> None:
-        """Work out the features of the encoded context."""
+        """Compute the features of the encoded context."""
         phi = self.features
         phi[0] = 1.0
         at = 1
@@ -52,12 +52,12 @@ class ContextFeatures(NamedTuple):
             phi[self.n_linear + row] = self.amplitude * math.cos(angle + self.shift[row])
 
     def segment(self) -> int:
-        """The segment of the context at hand."""
+        """The segment of the current context."""
         return int(self.encoded[0])
 
 
 def context_features(contexts: Contexts) -> ContextFeatures:
-    """The maps for some contexts."""
+    """Make the features for some `Contexts`."""
     kinds = [NUMBER_OR_MISSING if scale.missing else NUMBER for scale in contexts.numeric.values()]
     kinds += [len(contexts.categories[name]) + 1 for name in contexts.free]
     return ContextFeatures(

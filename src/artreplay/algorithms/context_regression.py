@@ -1,4 +1,4 @@
-"""`ContextRegression`: a logistic regression of the context for each arm."""
+"""The class `ContextRegression`, which fits a logistic regression of the context for each arm."""
 
 from __future__ import annotations
 
@@ -34,27 +34,27 @@ from artreplay.streams import POSTERIOR, normal
 Explore = Literal["ucb", "thompson", "greedy"]
 Trust = Literal["auto", "log"]
 
-BY_WIDTH, BY_DRAW = 0, 1  # how many standard deviations a forecast is raised: always alpha, or alpha times a draw
+BY_WIDTH, BY_DRAW = 0, 1  # whether a forecast is raised by alpha standard deviations, or by alpha times a draw of them
 DEFAULT_ALPHA: dict[Explore, float] = {"ucb": 1.0, "thompson": 0.5, "greedy": 0.0}
-EVIDENCE = 8.0  # of the variance of a reward: about four nats for the online rows alone before the log is left
-TOLERANCE = 0.01  # of squared error per online row, which is a bias of 0.1 that the log may have
+EVIDENCE = 8.0  # variances of a reward, about four nats; online rewards must forecast better by this to replace the log
+TOLERANCE = 0.01  # squared error per online reward that the log may cause, which is a bias of 0.1
 # Variances of the constant and of all other weights where the rate is known and low: of the pairs that were tried on
 # clicks below 1 %, with contexts that hardly matter and with some that do, these had the lowest regret over both.
 RATE_VARIANCE = 1.0
 RARE_VARIANCE = 0.03
-MAX_BYTES = 1 << 30  # of covariances
-MAX_ROWS_INTERPRETED = 2000
+MAX_BYTES = 1 << 30  # bytes of all covariances
+MAX_ROWS_INTERPRETED = 2000  # rows of a log that are learnt without compiling
 
 
 @compiled(scratch=("open", "allowed"))
 class RegressedArms(NamedTuple):
-    """A regression for each arm and segment: unit arm · n_segments + segment. Everything is for the context at hand."""
+    """A regression for each arm and segment, a unit, which is arm · n_segments + segment, for the current context."""
 
     key: Words
     features: ContextFeatures
     fits: LogisticFits
-    open: Ints  # decisions of each cell whose rewards are not known yet
-    allowed: Ints  # of each arm: 0 if it cannot be chosen now
+    open: Ints  # of each cell: decisions whose rewards are not known yet
+    allowed: Ints  # of each arm: 1 if it can be chosen now, else 0
     n_arms: int
     n_segments: int
     exploring: int
@@ -62,7 +62,7 @@ class RegressedArms(NamedTuple):
     doubts_log: int  # 1 if online rows alone may be trusted instead of the log
 
     def propose(self, out: Ints, round_: int) -> int:
-        """The arm of the highest worth, the lowest among equals."""
+        """Propose the arm with the highest worth, or the lowest arm among equals."""
         self.features.expand()
         highest = -math.inf
         for arm in range(self.n_arms):
@@ -75,11 +75,11 @@ class RegressedArms(NamedTuple):
         return 1
 
     def worth(self, cell: int, round_: int) -> float:
-        """What the arm of a cell is worth in the context at hand, in this online round."""
+        """What the arm of a cell is worth in the current context and online round."""
         return self.worth_by(cell, self.source(cell), self.raised_by(cell, round_))
 
     def worth_by(self, cell: int, source: int, raised_by: float) -> float:
-        """The forecast of the better map over these rows, raised by some standard deviations; 1 if nothing is known."""
+        """The forecast of the better map for a source of rows, raised by some deviations, or 1 without rows."""
         group = 2 * cell + source
         if self.fits.counts[group] == 0 and self.open[cell] == 0:
             return 1.0
@@ -90,7 +90,7 @@ class RegressedArms(NamedTuple):
         return logistic(logit + raised_by * self.deviation(cell, source, logit))
 
     def deviation(self, cell: int, source: int, logit: float) -> float:
-        """The standard deviation of a logit, once the open decisions of its cell count as rows of this context."""
+        """The standard deviation of a logit. Open decisions of its cell count as rows with this context."""
         group = 2 * cell + source
         spread = max(0.0, self.fits.spread(group, self.fits.best(group), self.features.features))
         if self.open[cell] > 0:
@@ -99,31 +99,31 @@ class RegressedArms(NamedTuple):
         return math.sqrt(spread)
 
     def raised_by(self, cell: int, round_: int) -> float:
-        """How many standard deviations a forecast is raised."""
+        """By how many standard deviations a forecast is raised."""
         if self.exploring == BY_DRAW:
             draw: float = normal(self.key[0], POSTERIOR, cell, round_, 0.0, 1.0, -math.inf, math.inf)
             return self.alpha * draw
         return self.alpha
 
     def source(self, cell: int) -> int:
-        """Which rows are trusted: all of them, or the online ones alone."""
+        """The rows to trust, which are all of them or only the online ones."""
         if self.doubts_log == 0 or self.fits.trusts_log(cell, TOLERANCE, EVIDENCE):
             return ALL
         return ONLINE
 
     def update(self, unit: int, reward: float) -> None:
-        """Take in what was played in the context at hand."""
+        """Learn from an online reward in the current context."""
         self.features.expand()
         self.fits.learn(unit, ALL, self.features.features, reward, True)
         self.fits.learn(unit, ONLINE, self.features.features, reward, True)
 
     def update_logged(self, unit: int, reward: float, allowance: float) -> None:
-        """Take in a row of the log that has the context at hand."""
+        """Learn from a row of the log, which has the current context."""
         self.features.expand()
         self.fits.learn(unit, ALL, self.features.features, reward, False)
 
     def set_context(self, encoded: Floats) -> None:
-        """From now on this is the context at hand."""
+        """Make this the current context."""
         for at in range(len(encoded)):
             self.features.encoded[at] = encoded[at]
 
@@ -145,10 +145,20 @@ def learn_rows(component: Any, encoded: Any, units: Any, rewards: Any, row: Any,
 
 
 class ArmValue(NamedTuple):
-    """What an arm is worth in a context.
+    """What an arm is worth in a context, and why.
 
-    `width` is how far one standard deviation raises the forecast, `model` is "linear" or "cosines", and `source` is
-    "all" rows or the "online" ones alone. Before any row the forecast is a half, or the middle of the reward range.
+    Parameters
+    ----------
+    worth
+        The number by which arms are compared.
+    forecast
+        The expected reward. Before any row it is the middle of the reward range.
+    width
+        How far one standard deviation raises the forecast.
+    model
+        The regression that forecasts better so far, "linear" or "cosines".
+    source
+        The rows it has learnt from, "all" of them or only the "online" ones.
     """
 
     worth: float
@@ -161,23 +171,25 @@ class ArmValue(NamedTuple):
 class ContextRegression(ArmAlgorithm):
     """Forecast the reward of each arm from the context by logistic regression, and play the most promising arm.
 
-    Each arm, in each segment if the contexts have any, has two regressions: one that is linear in the columns, and one
-    that has cosines too, which bend. The one that has forecast better so far is used. Every row of an arm moves its
-    forecast everywhere, so every policy shows it the whole log first: with many columns replay saves no reading.
+    Each arm has two regressions, in each segment if the contexts have segments. One is linear in the columns, and the
+    other also has cosines, so that it can bend. The one that has forecast better so far is used. Every row of an arm
+    changes its forecast in all contexts, so every policy reads the whole log first.
 
     Parameters
     ----------
-    n_arms, arms
-        How many arms there are, or their labels.
+    n_arms
+        The number of arms, if they have no labels.
     contexts
         An `ar.Contexts`, or a table of contexts to take one from.
+    arms
+        The labels of the arms, as they stand in the log.
     explore
-        "ucb" plays the highest forecast raised by `alpha` standard deviations, "thompson" raises each by `alpha` times
-        a normal draw, "greedy" plays the highest forecast.
+        "ucb" raises every forecast by `alpha` standard deviations, "thompson" by `alpha` times a normal draw of them,
+        and "greedy" not at all. The arm with the highest result is played.
     trust
-        "auto" leaves the log of an arm aside once its online rewards alone clearly forecast better; "log" never does.
+        "auto" stops using the log for an arm once online rewards alone clearly forecast better. "log" always uses it.
     alpha
-        Standard deviations, by default 1 for "ucb" and 0.5 for "thompson".
+        A number of standard deviations, by default 1 for "ucb" and 0.5 for "thompson".
     rate
         About what a decision earns on average, where that is little: below about two parts in a hundred of
         `reward_range`, as with clicks. Forecasts then begin there, and contexts are believed to matter little until
@@ -185,7 +197,7 @@ class ContextRegression(ArmAlgorithm):
     seed
         The seed of the draws.
     reward_range
-        The lowest and the highest reward.
+        The lowest and the highest reward there can be.
 
     Examples
     --------
@@ -229,7 +241,8 @@ class ContextRegression(ArmAlgorithm):
         if (size := fits_bytes(frozen.n_linear, frozen.n_features, n_cells)) > MAX_BYTES:
             raise InvalidParameter(
                 f"the covariances of a ContextRegression must fit into {MAX_BYTES >> 20} MB, got {size >> 20} MB for "
-                f"{n_cells} cells of {frozen.n_features} features. Use fewer segments, columns or cosines"
+                f"{n_cells} pairs of arm and segment with {frozen.n_features} features. Use fewer segments, columns or "
+                "cosines"
             )
         self.component = RegressedArms(
             np.zeros(1, np.uint64),
@@ -256,7 +269,15 @@ class ContextRegression(ArmAlgorithm):
         return Prior(math.log(share / (1.0 - share)), RATE_VARIANCE, RARE_VARIANCE)
 
     def propose(self, context: Mapping[str, Any] | None = None, round_: int = 0) -> Any:
-        """The arm to play next in a context."""
+        """Return the arm to play next in a context.
+
+        Parameters
+        ----------
+        context
+            The values of the columns by name.
+        round_
+            The number of the online round, for the draws of "thompson".
+        """
         self.set_context(self._encoded(context))
         out = np.zeros(1, np.int64)
         with np.errstate(over="ignore"):
@@ -264,11 +285,31 @@ class ContextRegression(ArmAlgorithm):
         return self.unit(int(out[0]))
 
     def update(self, unit: object, reward: float, context: Mapping[str, Any] | None = None) -> None:
-        """Show one sample that was played in a context."""
+        """Learn from an online reward in a context.
+
+        Parameters
+        ----------
+        unit
+            The arm that was played.
+        reward
+            The reward it gave.
+        context
+            The values of the columns by name.
+        """
         self.component.update(*self._checked_in(context, unit, reward))
 
     def update_logged(self, unit: object, reward: float, context: Mapping[str, Any] | None = None) -> None:
-        """Show one row of a log with its context."""
+        """Learn from a row of a log with its context.
+
+        Parameters
+        ----------
+        unit
+            The arm of the row.
+        reward
+            The reward of the row.
+        context
+            The values of the columns by name.
+        """
         self.component.update_logged(*self._checked_in(context, unit, reward), 0.0)
 
     def _checked_in(self, context: Mapping[str, Any] | None, unit: Any, reward: float) -> tuple[int, float]:
@@ -281,8 +322,8 @@ class ContextRegression(ArmAlgorithm):
         """Refuse a log that it would take minutes to learn from."""
         if rows > MAX_ROWS_INTERPRETED and not _compiles():
             raise InvalidParameter(
-                f"a ContextRegression without numba can learn from {MAX_ROWS_INTERPRETED:,} rows of a log, got "
-                f"{rows:,}. Install it with: pip install numba"
+                f"a log must have at most {MAX_ROWS_INTERPRETED:,} rows for a ContextRegression without numba, got "
+                f"{rows:,}. Run pip install numba"
             )
 
     def learn_log(self, units: Ints, rewards: Floats, encoded: Floats) -> Iterator[int]:
@@ -297,7 +338,15 @@ class ContextRegression(ArmAlgorithm):
             yield int(row[0])
 
     def values(self, context: Mapping[str, Any] | None = None, round_: int = 0) -> dict[Label, ArmValue]:
-        """What each arm is worth in a context."""
+        """Return what each arm is worth in a context.
+
+        Parameters
+        ----------
+        context
+            The values of the columns by name.
+        round_
+            The number of the online round, for the draws of "thompson".
+        """
         encoded = self._encoded(context)
         self.set_context(encoded)
         self.component.features.expand()
@@ -357,7 +406,7 @@ class ContextRegression(ArmAlgorithm):
         return True
 
     def propose_among(self, out: Any, round_: int, available: Available | None) -> int:
-        """Write the number of what is proposed for the context at hand, among the arms that are available."""
+        """Write the number of what is proposed for the current context, among the arms that are available."""
         self.component.allowed[:] = 1 if available is None else available
         with np.errstate(over="ignore"):
             proposed: int = views(self.component).propose(out, round_)

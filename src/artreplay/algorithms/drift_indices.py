@@ -1,7 +1,8 @@
-"""Indices for logs that may be stale or biased: a logged row comes with an allowance V.
+"""Indices for logs that may be old or biased, in which each row has an allowance V.
 
-V says how far the mean may have moved since the row was logged. An index has two bounds: by all samples, with the mean
-of their allowances on top, and by the online samples alone. Both hold if V covers the bias (Cheung and Lyu, ICML 2024).
+V says how far the mean may have moved since the row was logged. An index is the lower of two bounds. One uses all
+samples and adds the mean of their allowances, and the other uses the online samples alone. Both hold if V covers the
+bias (Cheung and Lyu, ICML 2024).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from artreplay.compiling import Floats, Ints, compiled, copied, resized
 
 CHANCE_NATS = (
     math.log(1.0 / 0.001) / 2.0
-)  # of a mean of n rewards in [0, 1]: it is off by √(CHANCE_NATS / n) once in a thousand
+)  # once in a thousand, a mean of n rewards in [0, 1] is off by more than √(CHANCE_NATS / n)
 
 
 @compiled
@@ -25,19 +26,19 @@ class DriftIndex(NamedTuple):
     """index ← min(index, bound of all samples + their mean allowance, bound of the online ones)."""
 
     tally: Tally  # of all samples, in the order shown
-    value: Floats  # one entry more, at minus infinity, for the selector
+    value: Floats  # the index of each cell, and minus infinity in one more entry for the selector
     bound: Any
-    online: Tally
-    allowances: Floats  # of each cell: their sum over its samples
+    online: Tally  # of online samples
+    allowances: Floats  # of each cell: the sum of the allowances of its samples
 
     def observe(self, cell: int, unit: int, reward: float, fallen: Ints) -> int:
-        """Take an online sample in; write down whose index fell; how many did."""
+        """Learn from an online sample. Writes the cells whose index fell, and returns how many there are."""
         self.tally.add(cell, reward)
         self.online.add(cell, reward)
         return self.fall(cell, self.bound.lowered(self.online, cell, 0.0, self.mixed(cell)), fallen)
 
     def observe_logged(self, cell: int, unit: int, reward: float, allowance: float, fallen: Ints) -> int:
-        """Take a row of the log in; write down whose index fell; how many did."""
+        """Learn from a row of the log. Writes the cells whose index fell, and returns how many there are."""
         self.tally.add(cell, reward)
         self.allowances[cell] += allowance
         return self.fall(cell, self.mixed(cell), fallen)
@@ -49,7 +50,7 @@ class DriftIndex(NamedTuple):
         return value
 
     def fall(self, cell: int, value: float, fallen: Ints) -> int:
-        """Let the index of a cell be `value`; write down if it fell; how many did."""
+        """Set the index of a cell. Writes the cell if its index fell, and returns how many did."""
         if value == self.value[cell]:
             return 0
         self.value[cell] = value
@@ -57,14 +58,14 @@ class DriftIndex(NamedTuple):
         return 1
 
     def copy_cell(self, source: int, target: int) -> None:
-        """Let one cell stand where another does."""
+        """Copy the state of one cell to another."""
         self.tally.copy_cell(source, target)
         self.online.copy_cell(source, target)
         self.value[target] = self.value[source]
         self.allowances[target] = self.allowances[source]
 
     def enlarged(self, size: int) -> DriftIndex:
-        """The same with space for this many cells."""
+        """Return the same with space for this many cells."""
         return self._replace(
             tally=self.tally.enlarged(size),
             value=resized(self.value, size),
@@ -73,11 +74,11 @@ class DriftIndex(NamedTuple):
         )
 
     def room(self) -> int:
-        """Samples that can be shown before an array could fill; of the parts only the bound can."""
+        """How many samples can be shown before an array may be full. Only those of the bound can fill up."""
         room: int = self.bound.room()
         return room
 
 
 def drift_index(index: MeanIndex) -> DriftIndex:
-    """An index that has seen no log, for rows with allowances; what it has seen was played."""
+    """Make an index for rows with allowances, from one that has learnt only from online samples."""
     return DriftIndex(index.tally, index.value, index.bound, copied(index.tally), np.zeros(len(index.tally.counts)))

@@ -1,4 +1,4 @@
-"""Linear models whose weights and errors are Gaussian: what is known of the weights after some observations."""
+"""Linear models with Gaussian weights and errors. They learn the weights from observations."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from artreplay.compiling import Floats
 
 
 class Posterior(NamedTuple):
-    """What is known of the weights; leading axes, where there are any, count models."""
+    """The posterior of the weights. If its arrays have further axes in front, these count models."""
 
     lower: Floats  # (weight, weight): L, where LLᵀ is the inverse of the covariance of the weights
     whitened: Floats  # (weight,): Lᵀ times the mean of the weights
@@ -23,10 +23,10 @@ class Posterior(NamedTuple):
 
 
 def posterior(precision: Floats, right: Floats, prior: Floats) -> Posterior:
-    """Learn the weights of observations y = Φ·w + error.
+    """Learn the weights w from observations y = Φ·w + error.
 
-    `precision` is ΦᵀPΦ and `right` is ΦᵀPy, where P holds the inverse variances of the errors. `prior` has the
-    variances of the weights before any observation, around 0.
+    `precision` is ΦᵀPΦ and `right` is ΦᵀPy, where P has the inverse variances of the errors. `prior` has the variances
+    of the weights, around 0, before any observation.
     """
     diagonal = np.arange(prior.shape[-1])
     with_prior = precision.copy()

@@ -59,7 +59,7 @@ class HearsContexts:
                 )
             return None
         if context is None:
-            raise InvalidParameter(f"a {name} with contexts must be asked and told with a context, as context={{...}}")
+            raise InvalidParameter(f"a {name} with contexts needs a context, got None. Give context={{...}}")
         return self.contexts.encode_one(context)
 
     def is_context(self, context: Any) -> bool:

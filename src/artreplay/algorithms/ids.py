@@ -1,4 +1,4 @@
-"""Information-directed sampling (Russo and Van Roy): not exact, because its proposals weigh all arms at once."""
+"""Information-directed sampling (Russo and Van Roy), which is not exact because its choice depends on all arms."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ NODES = 256  # midpoints of equal intervals of [0, 1]
 
 @compiled
 class BestArmOdds(NamedTuple):
-    """What the posterior says about the best arm, and the choice that follows. Rows are node- or arm-major."""
+    """What the posterior says about the best arm, and the choice that follows from it."""
 
     mean: Floats
-    optimal: Floats  # the probability of each arm to be the best
+    optimal: Floats  # of each arm: the probability that it is the best
     given: Floats  # given[j, i]: the mean of arm i if arm j is the best
-    regret: Floats  # expected, of playing each arm once
-    gain: Floats  # mutual information between the best arm and one reward of each arm
+    regret: Floats  # of each arm: the expected regret of playing it once
+    gain: Floats  # of each arm: the mutual information between the best arm and one reward of it
 
     def weigh(self) -> None:
-        """Regret and gain of every arm from `mean`, `optimal` and `given`."""
+        """Compute the regret and the gain of every arm from `mean`, `optimal` and `given`."""
         n_arms = len(self.mean)
         best = 0.0
         for j in range(n_arms):
@@ -44,7 +44,7 @@ class BestArmOdds(NamedTuple):
             self.gain[i] = max(gain, 0.0)
 
     def choose(self, draw: float) -> int:
-        """The arm to play: the mixture of two arms with the least regret² / gain, settled by a uniform draw."""
+        """Find the mixture of two arms with the least regret² / gain, and choose one of the two by a uniform draw."""
         n_arms = len(self.mean)
         least = math.inf
         first = 0
@@ -56,7 +56,7 @@ class BestArmOdds(NamedTuple):
                 regret = q * self.regret[i] + (1.0 - q) * self.regret[j]
                 gain = q * self.gain[i] + (1.0 - q) * self.gain[j]
                 if regret == 0.0:
-                    ratio = 0.0  # free, whatever it teaches
+                    ratio = 0.0  # such a mixture costs nothing, whatever its gain is
                 elif gain == 0.0:
                     ratio = math.inf
                 else:
@@ -108,7 +108,7 @@ def best_share(regret_1: float, regret_2: float, gain_1: float, gain_2: float) -
 
 
 def best_arm_odds(n_arms: int) -> BestArmOdds:
-    """Scratch space for the weighing."""
+    """Make an outlook with space for this many arms."""
     return BestArmOdds(
         *(np.zeros(n_arms), np.zeros(n_arms), np.zeros((n_arms, n_arms)), np.zeros(n_arms), np.zeros(n_arms))
     )
@@ -116,12 +116,12 @@ def best_arm_odds(n_arms: int) -> BestArmOdds:
 
 @compiled
 class QuadratureIDS(NamedTuple):
-    """The rule: posteriors on 256 nodes, an arm's columns recomputed when it was shown something."""
+    """The rule, with posteriors on 256 nodes. The columns of an arm are computed again after a sample of it."""
 
     key: Words
     posterior: BetaPosterior
     proposals: Ints
-    stale: Ints  # arms shown something since their columns were computed
+    stale: Ints  # of each arm: 1 if it has samples that its columns lack
     node: Floats
     log_node: Floats
     log_rest: Floats  # log(1 − node)
@@ -133,7 +133,7 @@ class QuadratureIDS(NamedTuple):
     outlook: BestArmOdds
 
     def propose(self, out: Ints) -> int:
-        """The arm to play; the draw is keyed by the proposal number."""
+        """Propose an arm. The random draw depends on the number of the proposal."""
         number = self.proposals[0]
         self.proposals[0] = number + 1
         for arm in range(len(self.stale)):
@@ -150,17 +150,17 @@ class QuadratureIDS(NamedTuple):
         self.key[0] = key
 
     def update(self, unit: int, reward: float) -> None:
-        """Take one sample in."""
+        """Learn from a sample."""
         self.posterior.add(self.key[0], unit, reward)
         self.stale[unit] = 1
 
     def load(self, unit: int, count: int, total: float) -> None:
-        """Take a block of samples in at once, as one count and one sum."""
+        """Learn from several samples, by their number and the sum of their rewards."""
         self.posterior.load(unit, count, total)
         self.stale[unit] = 1
 
     def tabulate(self, arm: int) -> None:
-        """The columns of one arm from its posterior."""
+        """Compute the columns of one arm from its posterior."""
         a = self.posterior.a(arm)
         b = self.posterior.b(arm)
         highest = -math.inf
@@ -184,7 +184,7 @@ class QuadratureIDS(NamedTuple):
         self.outlook.mean[arm] = moment
 
     def look(self) -> None:
-        """The chance of every arm to be the best, and the means if it is, by quadrature in a fixed order."""
+        """Compute the probability that each arm is the best, and the means if it is, in a fixed order."""
         n_arms = len(self.stale)
         optimal = self.outlook.optimal
         given = self.outlook.given
@@ -220,7 +220,7 @@ class QuadratureIDS(NamedTuple):
 class IDS(ArmAlgorithm):
     """Play the mixture of two arms with the least (expected regret)² per information gained.
 
-    The posterior of each arm's mean starts from Beta(1, 1) and is weighed by quadrature.
+    The posterior of each arm's mean starts from Beta(1, 1), and is integrated numerically.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Indices: the optimistic value of each arm. It starts at the top of the reward range and never rises."""
+"""Indices, which are optimistic values of arms. An index starts at the top of the reward range and never rises."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ class MeanIndex(NamedTuple):
     """index ← min(index, mean + b(n)), from the count and the sum of each cell."""
 
     tally: Tally
-    value: Floats  # one entry more, at minus infinity, for the selector
+    value: Floats  # the index of each cell, and minus infinity in one more entry for the selector
     bound: Any
 
     def observe(self, cell: int, unit: int, reward: float, fallen: Ints) -> int:
-        """Take a sample in, write down the cells whose index fell, and return how many there are."""
+        """Learn from a sample. Writes the cells whose index fell, and returns how many there are."""
         self.tally.add(cell, reward)
         return self.lower(cell, fallen)
 
     def observe_logged(self, cell: int, unit: int, reward: float, allowance: float, fallen: Ints) -> int:
-        """Take a row of the log in, like any sample."""
+        """Learn from a row of the log as from any sample."""
         return self.observe(cell, unit, reward, fallen)
 
     def lower(self, cell: int, fallen: Ints) -> int:
-        """index ← min(index, mean + b(n)) for one cell, from its count and sum as they stand."""
+        """index ← min(index, mean + b(n)) for one cell, from its present count and sum."""
         value = self.bound.lowered(self.tally, cell, 0.0, self.value[cell])
         if value == self.value[cell]:
             return 0
@@ -44,33 +44,33 @@ class MeanIndex(NamedTuple):
         self.value[target] = self.value[source]
 
     def enlarged(self, size: int) -> MeanIndex:
-        """The same with space for this many cells."""
+        """Return the same with space for this many cells."""
         return self._replace(tally=self.tally.enlarged(size), value=resized(self.value, size))
 
     def room(self) -> int:
-        """Samples that can be shown before an array could fill; of the parts only the bound can."""
+        """How many samples can be shown before an array may be full. Only those of the bound can fill up."""
         room: int = self.bound.room()
         return room
 
 
 def fresh_values(n_arms: int, start: float) -> Floats:
-    """Indices at their start, and the entry at minus infinity that selectors need."""
+    """Make indices with their first value, and one more entry at minus infinity, which selectors need."""
     value = np.full(n_arms + 1, start)
     value[n_arms] = -np.inf
     return value
 
 
 def mean_index(n_cells: int, bound: Any, start: float = 1.0) -> MeanIndex:
-    """Indices of cells without samples."""
+    """Make the indices of cells without samples."""
     return MeanIndex(tally(n_cells), fresh_values(n_cells, start), bound)
 
 
 @compiled(scratch=("direction", "estimate"))
 class LinearIndex(NamedTuple):
-    """index ← min(index, φ·θ̂ + α√(φᵀV⁻¹φ)) for every arm of the component a sample belongs to.
+    """index ← min(index, φ·θ̂ + α√(φᵀV⁻¹φ)) for every arm of the component that a sample belongs to.
 
-    Each component has a ridge regression of its own, over the coordinates its arms use. Rows of features, the inverse
-    V⁻¹ and the response Σφr of component c start at `feature_at[c]`, `inverse_at[c]`, `response_at[c]`.
+    Each component has a ridge regression of its own, over the coordinates that its arms use. The features of its arms,
+    the inverse V⁻¹ and the response Σφr of component c begin at `feature_at[c]`, `inverse_at[c]` and `response_at[c]`.
     """
 
     cells: FeatureComponents
@@ -82,14 +82,14 @@ class LinearIndex(NamedTuple):
     inverse_at: Ints
     response: Floats
     response_at: Ints
-    tally: Tally  # per arm, for people to see
+    tally: Tally  # of each arm, only for people to see
     value: Floats
     alpha: float
     direction: Floats  # V⁻¹φ
     estimate: Floats  # θ̂
 
     def observe(self, cell: int, unit: int, reward: float, fallen: Ints) -> int:
-        """Take a sample in, write down the cells whose index fell, and return how many there are."""
+        """Learn from a sample. Writes the cells whose index fell, and returns how many there are."""
         self.tally.add(unit, reward)
         width = self.width[cell]
         phi = self.feature_at[cell] + self.place[unit] * width
@@ -99,11 +99,11 @@ class LinearIndex(NamedTuple):
         return self.lower(cell, fallen)
 
     def observe_logged(self, cell: int, unit: int, reward: float, allowance: float, fallen: Ints) -> int:
-        """Take a row of the log in, like any sample."""
+        """Learn from a row of the log as from any sample."""
         return self.observe(cell, unit, reward, fallen)
 
     def shrink(self, cell: int, phi: int) -> None:
-        """V⁻¹ after one more sample at φ, by Sherman and Morrison, in a fixed order."""
+        """Update V⁻¹ after one more sample at φ, by the formula of Sherman and Morrison, in a fixed order."""
         width = self.width[cell]
         start = self.inverse_at[cell]
         weight = 1.0
@@ -118,7 +118,7 @@ class LinearIndex(NamedTuple):
                 self.inverse[start + i * width + j] -= self.direction[i] * self.direction[j] / weight
 
     def lower(self, cell: int, fallen: Ints) -> int:
-        """The indices of a component's arms from its regression as it stands."""
+        """Lower the indices of a component's arms to what its regression says now."""
         width = self.width[cell]
         start = self.inverse_at[cell]
         for i in range(width):
@@ -148,7 +148,7 @@ class LinearIndex(NamedTuple):
 
 
 def linear_index(features: Floats, cells: FeatureComponents, alpha: float, ridge: float) -> LinearIndex:
-    """Indices of arms without samples; a component's regression lives on the coordinates its arms use."""
+    """Make the indices of arms without samples. The regression of a component has the coordinates its arms use."""
     n_cells = len(cells.first) - 1
     rows, width, inverses = [], np.zeros(n_cells, np.int64), []
     place = np.zeros(len(features), np.int64)

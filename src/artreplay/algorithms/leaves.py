@@ -1,4 +1,4 @@
-"""Selecting among the leaves of a forest: every node knows the best leaf below it, so nothing is ever searched."""
+"""Selects among the leaves of a forest. Every node knows the best leaf below it, so no search is needed."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ NOBODY = -1
 
 @compiled
 class Champions(NamedTuple):
-    """For each node, the leaf below it with the highest index; ties go to the lower rank, which does not depend on
-    when a leaf was created.
+    """The champion of each node, which is the leaf below it with the highest index. Ties go to the lower rank.
 
-    The rank is the Z-order of a box's low corner. With `scattered` it is that code with its bits mirrored: the finest
-    boxes inside one leaf then follow each other far apart, and `take_out` takes them one at a time. Of these, only the
-    ones `inside` can be chosen, and a leaf without any is nobody's champion.
+    Ranks do not depend on when a leaf was made. The rank is the Z-order of a box's low corner. With `scattered` it is
+    that code with its bits mirrored. The finest boxes inside one leaf then follow each other far apart, and `take_out`
+    takes them one at a time. Only finest boxes `inside` can be chosen, and a leaf without such boxes is never a
+    champion.
     """
 
     leaf: Ints
@@ -30,7 +30,7 @@ class Champions(NamedTuple):
     inside: Ints  # 1 for each finest box that can be chosen, by rank; empty if all can
 
     def born(self, cells: Forest, node: int) -> None:
-        """Give a new leaf its rank; it is its own champion, if it has a box that can be chosen."""
+        """Give a new leaf its rank, and make it its own champion if it has a box that can be chosen."""
         code = (cells.box[node] & WITHIN) - (1 << (cells.dim * cells.depth[node]))
         if self.scattered == 1:
             self.rank[node] = mirrored(code, cells.dim * cells.depth[node])
@@ -39,7 +39,7 @@ class Champions(NamedTuple):
         self.stand(cells, node)
 
     def stand(self, cells: Forest, leaf: int) -> None:
-        """Let a leaf stand for the first of its finest boxes, from its rank on, that can be chosen; if any."""
+        """Let a leaf stand for the first of its finest boxes, from its rank on, that can be chosen, if there is one."""
         end = 1 << (cells.dim * cells.deepest)
         if len(self.inside) > 0:
             step = 1 << (cells.dim * cells.depth[leaf])
@@ -63,7 +63,7 @@ class Champions(NamedTuple):
         return ahead
 
     def climb(self, cells: Forest, node: int, value: Floats) -> None:
-        """Update all nodes above a node after something below it, or its own place, has changed."""
+        """Update all nodes above a node after its champion, or the rank or index of that, has changed."""
         changed = node
         node = cells.parent[node]
         while node >= 0:
@@ -75,26 +75,27 @@ class Champions(NamedTuple):
             node = cells.parent[node]
 
     def changed(self, cells: Forest, cell: int, value: Floats) -> None:
-        """An index went down, or up."""
+        """Update the champions after an index has changed."""
         self.climb(cells, cell, value)
 
     def divided(self, cells: Forest, cell: int, value: Floats) -> None:
-        """A leaf became the parent of smaller ones."""
+        """Update the champions after a leaf became the parent of smaller ones."""
         first = cells.child[cell]
         for child in range(first, first + (1 << cells.dim)):
             self.born(cells, child)
         self.leaf[cell] = self.elected(cells, cell, value)
         self.climb(cells, cell, value)
 
-    # -- for choices of several boxes: the best of a level, without those taken out so far ----------------------
+    # -- choices of several boxes --------------------------------------------------------------------------------
+    # Boxes that were chosen are taken out, so that the leader of a level is the best of the others.
 
     def leader(self, cells: Forest, level: int) -> int:
-        """The best leaf of a level that is not taken out, NOBODY if there is none."""
+        """The best leaf of a level that is not taken out, or NOBODY."""
         leaf: int = self.leaf[level]
         return leaf
 
     def take_out(self, cells: Forest, cell: int, value: Floats) -> None:
-        """Leave out the first finest box of a leaf that is still in; with the last of them the leaf itself."""
+        """Take out the first of a leaf's finest boxes that is still in. After its last box the leaf is out too."""
         self.rank[cell] += 1 << (cells.dim * cells.depth[cell])
         self.stand(cells, cell)
         self.climb(cells, cell, value)
@@ -106,7 +107,7 @@ class Champions(NamedTuple):
         self.climb(cells, cell, value)
 
     def place(self, cells: Forest, cell: int) -> int:
-        """The place, in the static order of finest boxes, of the first box of a leaf that is not taken out."""
+        """The place of a leaf's first box that is not taken out, in the fixed order of finest boxes."""
         place: int = self.rank[cell]
         return place
 
@@ -117,7 +118,7 @@ class Champions(NamedTuple):
         return number
 
     def hide(self, cells: Forest, node: int, value: Floats) -> None:
-        """Leave out everything below a node."""
+        """Take out everything below a node."""
         self.leaf[node] = NOBODY
         self.climb(cells, node, value)
 
@@ -127,12 +128,12 @@ class Champions(NamedTuple):
         self.climb(cells, node, value)
 
     def enlarged(self, nodes: int) -> Champions:
-        """The same with space for this many nodes."""
+        """Return the same with space for this many nodes."""
         return self._replace(leaf=resized(self.leaf, nodes), rank=resized(self.rank, nodes))
 
 
 def champions(cells: Forest, scattered: bool, inside: Ints | None = None) -> Champions:
-    """The champions of a forest of roots; `inside` says by rank which finest boxes can be chosen, None for all."""
+    """Make the champions of a forest of roots. `inside` says by rank which finest boxes can be chosen, None for all."""
     leaf, rank = (np.zeros(len(cells.child), np.int64) for _ in range(2))
     new = Champions(leaf, rank, int(scattered), np.empty(0, np.int64) if inside is None else inside)
     for root in range(int(cells.size[0])):
@@ -142,7 +143,7 @@ def champions(cells: Forest, scattered: bool, inside: Ints | None = None) -> Cha
 
 @compiled
 class BestLeaf(NamedTuple):
-    """The leaf with the highest index, of a forest of one tree."""
+    """Selects the leaf with the highest index, in a forest of one tree."""
 
     champions: Champions
 
@@ -152,18 +153,18 @@ class BestLeaf(NamedTuple):
         return 1
 
     def locate(self, cells: Forest, unit: int) -> int:
-        """The leaf a unit lies in: most often the best one, because that is what was asked for."""
+        """The leaf a unit lies in. It is usually the best one, because that was proposed."""
         best: int = assume_nonnegative(self.champions.leaf[0])
         return best if cells.holds(best, unit) else cells.locate(unit)
 
     def changed(self, cells: Forest, cell: int, value: Floats) -> None:
-        """An index went down, or up."""
+        """Update the champions after an index has changed."""
         self.champions.changed(cells, cell, value)
 
     def divided(self, cells: Forest, cell: int, value: Floats) -> None:
-        """A leaf became the parent of smaller ones."""
+        """Update the champions after a leaf became the parent of smaller ones."""
         self.champions.divided(cells, cell, value)
 
     def enlarged(self, nodes: int) -> BestLeaf:
-        """The same with space for this many nodes."""
+        """Return the same with space for this many nodes."""
         return BestLeaf(self.champions.enlarged(nodes))

@@ -1,4 +1,4 @@
-"""Logistic regressions that learn row by row: a step of Newton's for each row, on the Laplace approximation."""
+"""Logistic regressions that learn row by row, by a step of Newton's method for each, on the Laplace approximation."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from artreplay.compiling import Floats, Ints, assume_nonnegative, compiled
 
-LINEAR, COSINES = 0, 1  # the maps
+LINEAR, COSINES = 0, 1  # the maps from a context to features
 ALL, ONLINE = 0, 1  # the sources of rows
 STEEPEST = 30.0  # beyond this the logistic function is flat
 
@@ -33,10 +33,11 @@ def logistic(x: float) -> float:
 
 @compiled(scratch=("product",))
 class LogisticFits(NamedTuple):
-    """For each cell, each source of rows and each map: weights, a covariance, and the error of the forecasts so far.
+    """Weights, a covariance, and the error of the forecasts so far, for each cell, source of rows and map.
 
-    The fit of (cell, source, map) has the number (cell · 2 + source) · n_maps + map in `error`. Its weights begin at
-    (cell · 2 + source) · (n_linear + n_features), those of the map with cosines after those of the linear one.
+    The fit of (cell, source, map) has the number (cell · 2 + source) · n_maps + map in `error`. The weights of (cell,
+    source) begin at (cell · 2 + source) · (n_linear + n_features), first those of the linear map, then those of the map
+    with cosines.
     """
 
     n_linear: int
@@ -45,9 +46,9 @@ class LogisticFits(NamedTuple):
     weights: Floats
     covariance: Floats
     error: Floats
-    counts: Ints  # rows, of (cell, source)
-    totals: Floats  # sums of rewards, of (cell, source)
-    trial: Floats  # errors on online rows alone, of (cell, source)
+    counts: Ints  # of (cell, source): the number of rows
+    totals: Floats  # of (cell, source): the sum of their rewards
+    trial: Floats  # of (cell, source): the error on online rewards alone
     product: Floats  # covariance times features
 
     def size(self, map_: int) -> int:
@@ -55,7 +56,7 @@ class LogisticFits(NamedTuple):
         return self.n_linear if map_ == LINEAR else self.n_features
 
     def weights_at(self, group: int, map_: int) -> int:
-        """Where the weights of a fit begin; a group is cell · 2 + source."""
+        """Where the weights of a fit begin. A group is cell · 2 + source."""
         if self.n_maps == 1:
             return group * self.n_linear
         return group * (self.n_linear + self.n_features) + (self.n_linear if map_ == COSINES else 0)
@@ -68,7 +69,7 @@ class LogisticFits(NamedTuple):
         return group * (linear + self.n_features * self.n_features) + (linear if map_ == COSINES else 0)
 
     def best(self, group: int) -> int:
-        """The map that has forecast better so far, the linear one among equals."""
+        """The map that has forecast better so far, or the linear one if both are equal."""
         if self.n_maps == 1 or self.error[2 * group] <= self.error[2 * group + 1]:
             return LINEAR
         return COSINES
@@ -82,13 +83,13 @@ class LogisticFits(NamedTuple):
         return total
 
     def spread(self, group: int, map_: int, phi: Floats) -> float:
-        """φᵀCφ; `product` is Cφ then."""
+        """φᵀCφ. Afterwards `product` is Cφ."""
         size = self.size(map_)
         start = assume_nonnegative(self.covariance_at(group, map_))
         product = self.product
         for i in range(size):
             product[i] = 0.0
-        for j in range(size):  # column by column, which machine code does for several entries at a time
+        for j in range(size):  # column by column, so that machine code handles several entries at a time
             feature = phi[j]
             if feature != 0.0:
                 row = assume_nonnegative(start + j * size)
@@ -100,7 +101,7 @@ class LogisticFits(NamedTuple):
         return total
 
     def learn(self, cell: int, source: int, phi: Floats, reward: float, is_trial: bool) -> None:
-        """Take in one row, for one of the sources; a trial row counts for how far this source can be trusted."""
+        """Learn from a row for one of the sources. A trial row also counts for how far this source can be trusted."""
         group = 2 * cell + source
         if is_trial:
             missed = reward - logistic(self.logit(group, self.best(group), phi))
@@ -111,7 +112,7 @@ class LogisticFits(NamedTuple):
         self.totals[group] += reward
 
     def learn_with(self, group: int, map_: int, phi: Floats, reward: float) -> None:
-        """Let one fit forecast a row, and then take it in."""
+        """Let one fit forecast a row, then learn from it."""
         forecast = logistic(self.logit(group, map_, phi))
         missed = reward - forecast
         self.error[group * self.n_maps + map_] += missed * missed
@@ -133,7 +134,7 @@ class LogisticFits(NamedTuple):
             self.weights[first + i] += product[i] * move
 
     def trusts_log(self, cell: int, tolerance: float, evidence: float) -> bool:
-        """Whether all rows forecast what is played about as well as online rows alone do."""
+        """Whether all rows together forecast online rewards about as well as online rows alone do."""
         every, online = 2 * cell + ALL, 2 * cell + ONLINE
         rate = (self.totals[every] + 1.0) / (self.counts[every] + 2.0)
         lead = self.trial[every] - self.trial[online]
@@ -141,7 +142,7 @@ class LogisticFits(NamedTuple):
 
 
 def logistic_fits(n_linear: int, n_features: int, n_cells: int, prior: Prior = WEAK) -> LogisticFits:
-    """Fits of cells without rows."""
+    """Make the fits of cells without rows."""
     n_maps = 1 if n_features == n_linear else 2
     sizes = [n_linear, n_features][:n_maps]
     covariance = np.concatenate([_covariance(prior, size) for size in sizes])
@@ -161,7 +162,7 @@ def logistic_fits(n_linear: int, n_features: int, n_cells: int, prior: Prior = W
 
 
 def fits_bytes(n_linear: int, n_features: int, n_cells: int) -> int:
-    """How much memory the covariances of `n_cells` cells take."""
+    """How many bytes the covariances of `n_cells` cells take."""
     maps = 1 if n_features == n_linear else 2
     return 8 * 2 * n_cells * sum(size * size for size in (n_linear, n_features)[:maps])
 

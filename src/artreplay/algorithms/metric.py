@@ -1,4 +1,4 @@
-"""The algorithms that play one point of a continuous space: a fixed grid, and a tree that divides where it matters."""
+"""The algorithms that play one point of a continuous space, by a fixed grid or by a tree that divides."""
 
 from __future__ import annotations
 
@@ -21,17 +21,13 @@ GridWidth = Annotated[
 ]
 TreeRule = Literal["mean", "sharp"]
 
-_FIRST_SAMPLES = 256  # that a sharp tree has space for at first
+_FIRST_SAMPLES = 256  # samples that a new sharp tree has space for
 _OF_SHARP_TREES = ("inheritance.", "whole.index.tally.")
-_DEFAULT_BITS = 30  # of a box in a tree without `epsilon`, over all axes
+_DEFAULT_BITS = 30  # bits of the finest boxes of a tree without `epsilon`, over all axes
 
 
 class GridUCB(IndexedGrid):
     """Play the centre of the grid box with the highest index; index ← min(index, mean + b(n)).
-
-    The grid has `cells_per_side` boxes along each axis, or as many as make a box at most `gamma` wide, as a share of
-    the side of the space; by default ⌈T^{1/(d+2)}⌉. Points lie in [0, 1]^d, or in `box`, one (low, high) pair per
-    axis.
 
     Parameters
     ----------
@@ -40,13 +36,13 @@ class GridUCB(IndexedGrid):
     horizon
         The number of rounds to come. The order of magnitude is enough.
     cells_per_side
-        The number of boxes along each axis.
+        The number of boxes along each axis, by default ⌈T^{1/(d+2)}⌉, where T is the horizon and d is `dim`.
     gamma
         The largest width of a box, as a share of the side of the space, in place of `cells_per_side`.
     bonus
         How far an index lies above the mean: one of `ar.bonus`, or a function of the number of samples.
     box
-        The space, as one pair (low, high) for each axis; [0, 1] along each axis if it is left out.
+        The space, as one pair (low, high) for each axis. By default it is [0, 1] along each axis.
     play
         The point that is played in a box: its "centre", or a random one with "uniform".
     seed
@@ -86,13 +82,9 @@ class GridUCB(IndexedGrid):
 
 
 class TreeUCB(IndexedTree):
-    """Play the centre of the leaf with the highest index, of a tree whose leaves split as their samples become many.
+    """Play the centre of the leaf with the highest index, in a tree whose leaves split as they get samples.
 
-    A leaf of depth k splits into 2^d halves when it has 4^k samples (`split="confidence"`: when its bonus is narrower
-    than the leaf), as long as halves are at least `epsilon` wide, as a share of the side of the space. Children
-    inherit count, sum and index. With `rule="sharp"` the index is as wide as rewards vary in a leaf, the half of the
-    best leaf with the fewest samples is played, and children start from the samples that lie in them: mostly a lower
-    regret, from a small part of the log. It takes no `bonus` and no `split`.
+    A leaf splits into 2^d halves, where d is `dim`. The new leaves inherit its count, sum and index.
 
     Parameters
     ----------
@@ -103,14 +95,16 @@ class TreeUCB(IndexedTree):
     epsilon
         The least width of a box, as a share of the side of the space.
     rule
-        "mean", or "sharp" for an index that is as wide as rewards vary.
+        "mean", or "sharp" for an index that is wider where rewards vary more. A sharp tree keeps all samples, so that
+        new leaves start from those that lie in them, and plays the half of the best leaf with the fewest samples. Its
+        regret is mostly lower, from a small part of the log. It takes no `bonus` and no `split`.
     split
-        When a leaf splits: by the number of its "samples", or by "confidence", once its bonus is narrower than it
-        is.
+        When a leaf splits: with "samples" once a leaf of depth k has 4^k of them, or with "confidence" once its bonus
+        is narrower than the leaf.
     bonus
         How far an index lies above the mean: one of `ar.bonus`, or a function of the number of samples.
     box
-        The space, as one pair (low, high) for each axis; [0, 1] along each axis if it is left out.
+        The space, as one pair (low, high) for each axis. By default it is [0, 1] along each axis.
     play
         The point that is played in a box: its "centre", or a random one with "uniform".
     seed
@@ -146,7 +140,7 @@ class TreeUCB(IndexedTree):
     ) -> None:
         self.horizon = horizon
         if rule == "sharp" and (split != "samples" or bonus != practical(0.1)):
-            raise InvalidParameter('rule="sharp" has an index and a way to split of its own: leave bonus and split out')
+            raise InvalidParameter('bonus and split must be left out with rule="sharp", which has its own')
         self.rule: TreeRule = rule
         depth = max(_DEFAULT_BITS // dim, 1) if epsilon is None else depth_of(epsilon)
         super().__init__(box, dim, 1 << depth, play, seed, reward_range)
@@ -158,17 +152,20 @@ class TreeUCB(IndexedTree):
             self.component = sharp_tree(cells, selector, index.value, _FIRST_SAMPLES)
 
     def allow_drift(self) -> None:
-        """Let rows of a log come with an allowance for what has changed since; a sharp tree has no place for it."""
+        """Let rows of a log have allowances for drift, unless the tree is sharp."""
         if self.rule == "sharp":
-            raise InvalidParameter('drift is for rule="mean": a sharp tree cannot tell rows of the log from others')
+            raise InvalidParameter(
+                'drift must be left out with rule="sharp", which treats rows of the log like online rewards. Use '
+                'rule="mean"'
+            )
         super().allow_drift()
 
     def grows(self, array: str) -> bool:
-        """Whether an array of the component can become longer: also those of samples that are kept, and of halves."""
+        """Whether an array of the component can become longer. Those of samples and halves can too."""
         return super().grows(array) or (self.rule == "sharp" and array.startswith(_OF_SHARP_TREES))
 
     def is_sound(self) -> bool:
-        """Whether what was read from a file can be a state of this algorithm."""
+        """Whether a component from a file can be a state of this algorithm."""
         if self.rule == "sharp":
             tally, inheritance, nodes = (
                 self.algorithm.index.tally,
@@ -189,7 +186,7 @@ def _scale(theory: Theory, horizon: int) -> float:
 def side_of(dim: int, horizon: int, cells_per_side: int | None, gamma: float | None) -> int:
     """How many boxes a grid has along each axis."""
     if cells_per_side is not None and gamma is not None:
-        raise InvalidParameter("give cells_per_side or gamma, not both")
+        raise InvalidParameter("only one of cells_per_side and gamma must be given, got both")
     if cells_per_side is not None:
         return cells_per_side
     if gamma is None:

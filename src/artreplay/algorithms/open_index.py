@@ -1,4 +1,4 @@
-"""Open decisions of an index over arms: they lower the index in the choice, and leave what was learnt as it is."""
+"""Counts open decisions in an index over arms. They lower the index for choices, and change nothing that was learnt."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ Available = NDArray[np.bool_]  # of each arm: whether it can be chosen
 
 
 class OpenIndex:
-    """The index of each arm after as many samples more as it has open units: min(index, the index after those).
+    """The index of each arm as if its open units had given rewards already, but never above its present index.
 
-    An open unit counts as what its arm has earned on average, with one failure more: sum/(n + 1). As a failure it would
-    drive a good arm with many open units down, and cost up to twice the regret. One value is kept for each arm, and
-    computed again only where something has changed. Under drift open units count in the bound of all samples and in
-    that of the online ones.
+    An open unit counts as the average reward of its arm with one more failure, sum/(n + 1). If it counted as a failure,
+    a good arm with many open units would fall too far, at up to twice the regret. The value of an arm is computed again
+    only after something has changed. Under drift, open units count both in the bound of all samples and in the one of
+    online samples.
     """
 
-    follows = True  # what the algorithm learns is seen here at once
+    follows = True  # it reads the indices of the algorithm itself, so it knows what the algorithm learns
 
     def __init__(self, algorithm: IndexArmAlgorithm, units: Iterable[int]) -> None:
         self._algorithm = algorithm
-        self._component: Any = None  # of the algorithm, and the same through views, whose entries are plain numbers
-        self._index: Any = None
+        self._component: Any = None  # the component of the algorithm
+        self._index: Any = None  # its index through views, whose entries are plain numbers
         self._value: Floats = np.full(algorithm.n_units, np.nan)
         self._open: Ints = np.zeros(algorithm.n_units, np.int64)
-        self._seen: Ints = np.full((2, algorithm.n_units), -1, np.int64)  # samples and open units a value counts
+        self._seen: Ints = np.full((2, algorithm.n_units), -1, np.int64)  # samples and open units that a value is from
         self.count_open(units)
 
     def count_open(self, units: Iterable[int]) -> None:
@@ -47,13 +47,13 @@ class OpenIndex:
             self._open[unit] += 1
 
     def uncount_open(self, units: Iterable[int]) -> bool:
-        """Count these units as open no longer; whether that is possible."""
+        """Stop counting these units as open. Returns whether that is possible, which it always is here."""
         for unit, times in Counter(units).items():
             self._open[unit] -= times
         return True
 
     def propose_among(self, out: Ints, round_: int, available: Available | None) -> int:
-        """Write the available arms with the highest values, ties to the lower number; how many there are."""
+        """Write the available arms with the highest values, and return how many. Ties go to the lower number."""
         if self._component is not self._algorithm.component:
             self._component = self._algorithm.component
             self._index = views(self._component).index
@@ -71,7 +71,7 @@ class OpenIndex:
         if open_ == 0:
             return value
         count, total = index.tally.counts[arm], index.tally.totals[arm]
-        failures = int(self._algorithm.reward_range[0] > -np.inf)  # without a lowest reward there are no failures
+        failures = int(self._algorithm.reward_range[0] > -np.inf)  # a failure is the lowest reward, if there is one
         earned = open_ * (total / (count + failures)) if count else 0.0
         allowance = float(index.allowances[arm]) if isinstance(index, DriftIndex) else 0.0
         bound = index.bound.of(arm) if isinstance(index.bound, SegmentBound) else index.bound
@@ -82,12 +82,12 @@ class OpenIndex:
 
 
 def _more(tally: Tally, arm: int, samples: int, total: float) -> Tally:
-    """The tally of one arm with further samples, and what they earned."""
+    """The tally of one arm, with further samples and the sum of their rewards."""
     return Tally([tally.counts[arm] + samples], [tally.totals[arm] + total])  # type: ignore[arg-type]
 
 
 def write_best_of(algorithm: IndexArmAlgorithm, value: Floats, available: Available | None, out: Ints) -> int:
-    """Write the units with the highest of these values, of each unit, in the segment at hand; how many there are."""
+    """Write the units with the highest of these values, of each unit, in the current segment; how many there are."""
     first, step = algorithm.segment_at_hand, algorithm.n_segments
     count = write_best(value[first : algorithm.n_units : step], available, out)
     if algorithm.contexts is not None:
@@ -97,7 +97,7 @@ def write_best_of(algorithm: IndexArmAlgorithm, value: Floats, available: Availa
 
 
 def write_best(value: Floats, available: Available | None, out: Ints) -> int:
-    """Write the numbers of the highest values among what is available; ties to the lower number."""
+    """Write the numbers of the highest available values, and return how many there are. Ties go to the lower number."""
     if available is not None:
         value = np.where(available, value, -np.inf)
     if len(out) == 1:
@@ -109,7 +109,7 @@ def write_best(value: Floats, available: Available | None, out: Ints) -> int:
 
 
 def restricted(algorithm: ArmAlgorithm, numbers: Ints) -> Any:
-    """The same algorithm over some of its arms, with what it has learnt of them."""
+    """Make the same algorithm over some of its arms, with what it has learnt of them."""
     arms = [algorithm.arms[number] for number in numbers]
     small: Any = type(algorithm)(**algorithm.parameters() | {"n_arms": None, "arms": arms})
     learnt = {}

@@ -1,4 +1,4 @@
-"""What the algorithms over a continuous space share: points and levels become numbers of boxes, and back."""
+"""The base classes of algorithms over a continuous space. They turn points and levels into numbers of boxes."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ from artreplay.streams import fold
 
 Play = Literal["centre", "uniform"]
 
-# The arrays of an algorithm over a forest that have one entry per node.
+# Ends of the names of arrays that have one entry per node of a forest.
 _PER_NODE = (
     *("cells.child", "cells.parent", "cells.box", "cells.depth", "tally.counts", "tally.totals", "index.value"),
     *("online.counts", "online.totals", "index.allowances"),
     *("ranking.leaf", "ranking.rank", "champions.leaf", "champions.rank"),
 )
-_WITH_DRIFT = ("online.", "allowances")  # arrays of an index that has more per node than a count, a sum and a value
+_WITH_DRIFT = ("online.", "allowances")  # arrays that only an index with allowances has
 _CHAMPION = ("ranking.leaf", "champions.leaf")
 
 
 class PointAlgorithm(Algorithm):
-    """A base algorithm over a box of points; with `levels`, over points that each get a level of effort.
+    """The base class of algorithms over a box of points or, with `levels`, over points that each get a level of effort.
 
-    A sample belongs to the cell that contains its point. `propose()` names boxes; what is played is the centre of the
-    box, or with `play="uniform"` a random point in it, which depends on the online round.
+    A sample belongs to the cell that contains its point. The component proposes boxes. What is played is the centre of
+    the box, or with `play="uniform"` a random point in it, which depends on the online round.
     """
 
     exact = True
@@ -56,20 +56,20 @@ class PointAlgorithm(Algorithm):
 
     @property
     def _n_levels(self) -> int:
-        """How many levels a box can have: one where there are none to choose from."""
+        """The number of levels, which counts as one if there are none."""
         return 1 if self.levels is None else len(self.levels)
 
     # -- units and numbers ------------------------------------------------------------------------------------
 
     def checked_number(self, unit: object) -> int:
-        """The number of the finest box a point lies in, at its level; an error if there is no such box."""
+        """Return the number of the finest box a point lies in, at its level, or raise an error if there is none."""
         place, level = self.checked_place(unit)
         return int(self.lattice.unit(np.array(place), level))
 
     def checked_place(self, unit: object) -> tuple[list[float], int]:
-        """The coordinates of a unit and the number of its level; an error if this space does not have them."""
+        """Return the coordinates of a unit and the number of its level, or raise an error if it is not in the space."""
         point, level = self._parts(unit)
-        if type(point) is tuple and all(type(x) is float for x in point):  # as it is asked for, and told again
+        if type(point) is tuple and all(type(x) is float for x in point):  # a point in the form that `ask` returns
             place = list(point)
         else:
             place = _coordinates(point)
@@ -81,19 +81,19 @@ class PointAlgorithm(Algorithm):
         return place, self._level_number(level)
 
     def numbers(self, points: Floats, levels: Floats | None, skip: bool = False) -> Ints:
-        """The numbers for a whole log. Rows without a place are an error, or −1 with `skip`."""
-        if len(points) == 0:  # an empty log fits, whatever its shape
+        """Return the numbers for a whole log. A row outside the space is an error, or gets −1 with `skip`."""
+        if len(points) == 0:  # an empty log may have any shape
             return np.empty(0, np.int64)
         if points.shape[1] != self.dim:
-            raise InvalidHistory(f"points must have {self.dim} coordinates, the log's have {points.shape[1]}")
+            raise InvalidHistory(f"points must have {self.dim} coordinates, got a log with {points.shape[1]}")
         if (levels is None) != (self.levels is None):
             needs, has = ("a level for", "none") if levels is None else ("no levels for", "levels")
             raise InvalidHistory(f"{type(self).__name__} needs {needs} each row of the log, which has {has}")
         rows = outside(self.lattice, points)
         if len(rows) and not skip:
             raise InvalidHistory(
-                f"is {points[rows[0]].tolist()}, expected one in the box {self._describe_box()} "
-                '(box= gives another, unknown="skip" leaves such rows out)',
+                f"is {points[rows[0]].tolist()}, expected one in the box {self._describe_box()}. "
+                'Give another box, or unknown="skip" to leave such rows out',
                 what="point",
                 row=rows[0],
             )
@@ -105,17 +105,17 @@ class PointAlgorithm(Algorithm):
             unknown = np.flatnonzero(numbers < 0)
             if len(unknown) and not skip:
                 row, level_list = unknown[0], ", ".join(map(exact, self.levels))
-                raise InvalidHistory(f"is {exact(levels[row])}, the levels are {level_list}", what="level", row=row)
+                raise InvalidHistory(f"is {exact(levels[row])}, expected one of {level_list}", what="level", row=row)
         if len(rows):
             points = points.copy()
-            points[rows] = self.lattice.low  # anywhere, but where the arithmetic does not overflow
+            points[rows] = self.lattice.low  # any point will do with which the arithmetic does not overflow
         units = units_of(self.lattice, points, np.maximum(numbers, 0))
         units[numbers < 0] = -1
         units[rows] = -1
         return units
 
     def numbers_of(self, history: History, skip: bool) -> Ints:
-        """The number of the finest box in each row."""
+        """Return the number of the finest box in each row."""
         if history.points is None:
             if len(history) == 0:
                 return np.empty(0, np.int64)
@@ -123,7 +123,7 @@ class PointAlgorithm(Algorithm):
         return self.numbers(history.points, history.levels, skip)
 
     def unit_cells(self, units: Ints) -> UnitCells:
-        """The boxes of a grid, or the leaves of trees as they stand."""
+        """The boxes of a grid, or the present leaves of trees."""
         cells = self.algorithm.cells
         if isinstance(self.component, SplittingAlgorithm):
             size = int(cells.size[0])
@@ -132,30 +132,42 @@ class PointAlgorithm(Algorithm):
         return UnitCells(GridBoxes(self.dim), cells.places * self._n_levels, own=cells)
 
     def unit(self, number: int, slot: int = 0, round_: int = 0) -> Unit:
-        """The point, or the allocation, that is played for a proposed box."""
+        """The point or the allocation to play for a proposed box."""
         place = np.empty(self.dim)
         self.picker.place(self.lattice, number, round_, slot, place)
         point = tuple(place.tolist())
         return point if self.levels is None else Allocation(point, self.levels[number >> LEVEL_AT])
 
     def box_of(self, number: int) -> Box:
-        """The box that a number stands for."""
+        """Return the box with a number.
+
+        Parameters
+        ----------
+        number
+            The number of the box.
+        """
         return box_of(self.lattice, number, self.levels)
 
     def reseed(self, key: int) -> None:
-        """Give a randomised algorithm another stream of draws; the others have nothing to change."""
+        """Give a randomised algorithm another stream of random draws. Other algorithms do not change.
+
+        Parameters
+        ----------
+        key
+            The seed of the stream.
+        """
         self.seed = checked_seed(key)
         self.picker.reseed(np.uint64(fold(self.seed)))
         super().reseed(key)
 
     def duplicate(self) -> Self:
-        """The same algorithm with a state of its own."""
+        """Copy the algorithm. The copy has a state of its own."""
         new = super().duplicate()
         new.picker = copied(self.picker)
         return new
 
     def may_propose(self, number: int) -> bool:
-        """Whether this is the number of a box, at a level there is, that lies in one cell."""
+        """Whether a box with this number can be proposed. It must be at an existing level, and inside one cell."""
         level, code = number >> LEVEL_AT, number & WITHIN
         depth, odd = divmod(code.bit_length() - 1, self.dim)
         if not (0 <= level < self._n_levels and 0 <= depth <= self.lattice.bits and odd == 0):
@@ -168,7 +180,7 @@ class PointAlgorithm(Algorithm):
         if self.levels is None:
             return unit, None
         if not isinstance(unit, (tuple, list)) or len(unit) != 2:
-            raise InvalidAction(f"{unit!r} is not an allocation: give Allocation(point, level)")
+            raise InvalidAction(f"{unit!r} is not an allocation. Give Allocation(point, level)")
         return unit[0], unit[1]
 
     def _level_number(self, level: Any) -> int:
@@ -190,12 +202,12 @@ class PointAlgorithm(Algorithm):
 
     @property
     def algorithm(self) -> Any:
-        """The part of the component that has the cells: a composition of cells, index and selector, if there is one."""
+        """The part of the component that has the cells, which usually is a composition of cells, index and selector."""
         component: Any = self.component
         return component.whole if isinstance(component, SplittingAlgorithm) else component
 
     def cell_numbers(self) -> Ints:
-        """The boxes that are cells now, ascending: level by level, inside a level in Z-order."""
+        """The numbers of the boxes that are cells now, level by level, and inside a level in Z-order."""
         raise NotImplementedError
 
     def n_cells(self) -> int:
@@ -203,7 +215,7 @@ class PointAlgorithm(Algorithm):
         return len(self.cell_numbers())
 
     def statistics(self) -> tuple[Ints, Floats, Floats | None]:
-        """For each of `cell_numbers`: how many samples it was shown, their mean (nan if none), and its index."""
+        """For each of `cell_numbers`, the number of its samples, their mean (nan without any), and its index."""
         cells, tally, values = self.algorithm.cells, self.tally, self._values()
         at = np.array([cells.locate(number) for number in self.cell_numbers().tolist()], np.int64)
         counts, totals = tally.counts[at], tally.totals[at]
@@ -225,11 +237,11 @@ class TreePoints(PointAlgorithm):
     """An algorithm whose cells are the leaves of a forest."""
 
     def grows(self, array: str) -> bool:
-        """Whether an array of the component can become longer: all that hold something per node."""
+        """Whether an array of the component can become longer. All those with one entry per node can."""
         return super().grows(array) or array.endswith(_PER_NODE)
 
     def is_sound(self) -> bool:
-        """Whether what was read from a file can be a state of this algorithm: trees, with a champion for each node."""
+        """Whether a component from a file can be a state of this algorithm, with trees and a champion for each node."""
         inner = self.algorithm
         per_node = {name: array for name, array in arrays_of(self.component).items() if name.endswith(_PER_NODE)}
         nodes = inner.cells.child.size
@@ -245,11 +257,11 @@ class TreePoints(PointAlgorithm):
         return bool(((chosen >= 0) & (chosen < size)).all() and (inner.cells.child[chosen] < 0).all())
 
     def _barred(self, boxes: Ints) -> NDArray[np.bool_]:
-        """Which of these boxes can never be chosen, nor any part of them."""
+        """Which of these boxes can never be chosen, not even in part."""
         return np.zeros(len(boxes), np.bool_)
 
     def cell_numbers(self) -> Ints:
-        """The leaves."""
+        """The numbers of the leaves."""
         return _in_order(self._boxes(leaves_only=True), self.lattice)
 
     def n_cells(self) -> int:
@@ -263,7 +275,7 @@ class TreePoints(PointAlgorithm):
         return boxes[cells.child[used] < 0] if leaves_only else boxes
 
     def state(self) -> dict[str, Any]:
-        """Every node with its samples and index, whatever the order in which they came to be."""
+        """Every node with its samples and index, in an order that does not depend on when nodes were made."""
         inner = self.algorithm
         used = slice(0, int(inner.cells.size[0]))
         boxes = inner.cells.box[used]
@@ -281,16 +293,16 @@ class GridPoints(PointAlgorithm):
     """An algorithm whose cells are the boxes of a grid."""
 
     def cell_numbers(self) -> Ints:
-        """All boxes."""
+        """The numbers of all boxes."""
         cells = self.algorithm.cells
         return np.concatenate([(level << LEVEL_AT) | cells.top | cells.code for level in range(self._n_levels)])
 
 
 def _coordinates(point: Any) -> list[float]:
-    """The coordinates of a point; an empty list if it is not made of numbers."""
+    """The coordinates of a point, or an empty list if they are not numbers."""
     try:
         values = np.asarray(point).reshape(-1)
-        if values.dtype.kind not in "biufO":  # texts and dates are no coordinates
+        if values.dtype.kind not in "biufO":  # texts and dates are not coordinates
             return []
         coordinates: list[float] = values.astype(np.float64).tolist()
     except (TypeError, ValueError, OverflowError):
@@ -299,12 +311,12 @@ def _coordinates(point: Any) -> list[float]:
 
 
 def _in_order(boxes: Ints, grid: Lattice) -> Ints:
-    """Boxes by level, then by the Z-order of their low corners, then by depth."""
+    """Sort boxes by level, then by the Z-order of their low corners, then by depth."""
     return np.array(sorted(boxes.tolist(), key=lambda box: _low_corner(box, grid)), np.int64)
 
 
 def _low_corner(box: int, grid: Lattice) -> tuple[int, int, int]:
-    """The level of a box, the code of the finest box in its low corner, and its depth less that of the finest."""
+    """The level of a box, the code of the finest box in its low corner, and its depth minus that of the finest."""
     level, code = box >> LEVEL_AT, box & WITHIN
     finest = 1 << (len(grid.low) * grid.bits)  # codes of finest boxes begin here
     depth = 0
@@ -315,7 +327,7 @@ def _low_corner(box: int, grid: Lattice) -> tuple[int, int, int]:
 
 
 def checked_levels(levels: Any) -> tuple[float, ...]:
-    """Levels of effort, ascending and distinct, at least one above 0."""
+    """Check levels of effort, and sort them. They must be distinct, and one must be above 0."""
     if isinstance(levels, (str, bytes)) or not hasattr(levels, "__iter__"):
         raise InvalidParameter(f"levels must be a list of numbers, got {levels!r}")
     values = [checked_number("a level", level) for level in levels]
@@ -330,5 +342,5 @@ def checked_levels(levels: Any) -> tuple[float, ...]:
 
 
 def active_levels(levels: Sequence[float]) -> Ints:
-    """The numbers of the levels above 0. Level 0 is never chosen, but samples logged at it are kept."""
+    """The numbers of the levels above 0. A level of 0 is never chosen, but samples logged at it are kept."""
     return np.flatnonzero(np.array(levels) > 0.0).astype(np.int64)

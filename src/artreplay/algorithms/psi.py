@@ -1,4 +1,4 @@
-"""ψ-UCB: from a bound ψ on the log moment generating function of a reward to the width of an index.
+"""Widths of indices for ψ-UCB, from a bound ψ on the log moment generating function of a reward.
 
 A ψ with E exp(λ(X − μ)) ≤ exp ψ(λ) gives b(n) = (ψ*)⁻¹(2 log(TK)/n), where ψ*(ε) = sup_λ (λε − ψ(λ)).
 """
@@ -21,35 +21,35 @@ Psi = Any  # `hoeffding`, `sub_gaussian(σ)`, `bernoulli_kl`, or a callable λ �
 
 @dataclass(frozen=True)
 class Hoeffding:
-    """ψ(λ) = λ²/8: rewards in the reward range. b(n) = √(log(TK)/n)."""
+    """ψ(λ) = λ²/8, for rewards in the reward range. b(n) = √(log(TK)/n)."""
 
     bounded = True
 
     def bound(self, level: float) -> RootBound:
-        """The compiled part, for level = 2 log(TK)."""
+        """Make the compiled part, for level = 2 log(TK)."""
         return RootBound(level / 2.0)
 
 
 @dataclass(frozen=True)
 class SubGaussian:
-    """ψ(λ) = σ²λ²/2: rewards may be unbounded. b(n) = σ√(4 log(TK)/n)."""
+    """ψ(λ) = σ²λ²/2, for rewards that may be unbounded. b(n) = σ√(4 log(TK)/n)."""
 
     sigma: float
     bounded = False
 
     def bound(self, level: float) -> RootBound:
-        """The compiled part, for level = 2 log(TK)."""
+        """Make the compiled part, for level = 2 log(TK)."""
         return RootBound(self.sigma * self.sigma * 2.0 * level)
 
 
 @dataclass(frozen=True)
 class BernoulliKL:
-    """The index is the largest q with n·kl(m, q) ≤ 2 log(TK): the tightest of them for rewards in [0, 1]."""
+    """The index is the largest q with n·kl(m, q) ≤ 2 log(TK), which is the tightest for rewards in [0, 1]."""
 
     bounded = True
 
     def bound(self, level: float) -> DivergenceBound:
-        """The compiled part, for level = 2 log(TK)."""
+        """Make the compiled part, for level = 2 log(TK)."""
         return DivergenceBound(FIXED, level, 0.0)
 
 
@@ -59,7 +59,12 @@ bernoulli_kl = BernoulliKL()
 
 @checked
 def sub_gaussian(sigma: Positive) -> SubGaussian:
-    """Rewards with σ-sub-Gaussian noise, bounded or not; the index of an arm without samples is infinite.
+    """Assume rewards with σ-sub-Gaussian noise, bounded or not. The index of an arm without samples is infinite.
+
+    Parameters
+    ----------
+    sigma
+        The parameter σ of the noise.
 
     >>> import artreplay as ar
     >>> policy = ar.Ignorant(ar.PsiUCB(2, horizon=100, psi=ar.psi.sub_gaussian(2.0)))
@@ -71,13 +76,13 @@ def sub_gaussian(sigma: Positive) -> SubGaussian:
 
 
 def bound_of_psi(psi: Psi, level: float) -> tuple[RootBound | TableBound | DivergenceBound, BonusTable | None]:
-    """The compiled part for a ψ. A user's own ψ is inverted numerically into a table, which is returned too."""
+    """Make the compiled part for a ψ. A user's own ψ is inverted numerically into a table, which is returned too."""
     if isinstance(psi, (Hoeffding, SubGaussian, BernoulliKL)):
         return psi.bound(level), None
     if callable(psi):
         table = BonusTable(radius_of_psi(psi, level))
         return table.bound(), table
-    raise InvalidParameter(f"psi must be one of ar.psi or a callable of λ, got {psi!r}")
+    raise InvalidParameter(f"psi must be one of ar.psi or a function of λ, got {psi!r}")
 
 
 def radius_of_psi(psi: Callable[[float], float], level: float) -> Callable[[int], float]:
@@ -101,12 +106,12 @@ def inverse_conjugate(psi: Callable[[float], float], x: float) -> float:
         return (_height(psi, scale) + x) / scale
 
     if x <= 0.0:
-        return 0.0  # as for one arm and one round: nothing to be unsure of
+        return 0.0  # for one arm and one round, because there is nothing to choose
     low, high = _bracket(value)
     ratio = (math.sqrt(5.0) - 1.0) / 2.0
     left, right = high - ratio * (high - low), low + ratio * (high - low)
     at_left, at_right = value(left), value(right)
-    while high - low > 1e-7:  # the value is flat there: its error is of the order of the square
+    while high - low > 1e-7:  # the value is flat here, so its error is of the order of the square
         if at_left <= at_right:
             high, right, at_right = right, left, at_left
             left = high - ratio * (high - low)
@@ -119,7 +124,7 @@ def inverse_conjugate(psi: Callable[[float], float], x: float) -> float:
 
 
 def _height(psi: Callable[[float], float], scale: float) -> float:
-    """ψ(λ), infinite where it overflows: the width is then a little wide, never too narrow."""
+    """ψ(λ), or infinity if it overflows. The width is then a little too wide, and never too narrow."""
     try:
         height: Any = psi(scale)
     except OverflowError:
@@ -130,7 +135,7 @@ def _height(psi: Callable[[float], float], scale: float) -> float:
 
 
 def _bracket(value: Callable[[float], float]) -> tuple[float, float]:
-    """Three points of log λ with the lowest value in the middle; ψ convex makes the value quasi-convex in λ."""
+    """Find an interval of log λ around the lowest value. The value is quasi-convex in λ, because ψ is convex."""
     middle, step = 0.0, 1.0
     best = value(middle)
     for direction in (1.0, -1.0):
@@ -140,5 +145,7 @@ def _bracket(value: Callable[[float], float]) -> tuple[float, float]:
                 break
             middle, best = middle + direction * step, ahead
     if abs(middle) >= 300.0 or not math.isfinite(best):
-        raise InvalidParameter("psi must be convex and grow faster than linearly, its conjugate has no inverse here")
+        raise InvalidParameter(
+            "psi must be convex and grow faster than linearly, got one whose conjugate has no inverse"
+        )
     return middle - step, middle + step

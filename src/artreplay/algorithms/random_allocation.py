@@ -1,4 +1,4 @@
-"""Uniformly random feasible allocations: the baseline of everything that splits a budget over places."""
+"""Random allocations, a baseline for algorithms that split a budget over boxes."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from artreplay.streams import CHOICE, below
 
 @compiled(scratch=("chosen",))
 class RandomAllocationComponent(NamedTuple):
-    """One box after another, each at a level that the rest of the budget can pay."""
+    """Draws one box after another, each at a level that the rest of the budget can pay for."""
 
     key: Words
     cells: GridCells
     tally: Tally
     proposals: Ints  # made so far, in one entry
     active: Ints  # the levels above 0
-    cost: Floats  # of each of these
+    cost: Floats  # of each of these levels
     budget: float  # in the unit of the costs
     most: int  # boxes in one proposal
     chosen: Ints  # the places of the boxes chosen so far, ascending
 
     def propose(self, out: Ints) -> int:
-        """Write the proposal, keyed by its number, and return how many units it has."""
+        """Propose boxes by draws that depend on the number of the proposal, and return how many there are."""
         number = self.proposals[0]
         self.proposals[0] = number + 1
         left = self.budget
@@ -49,7 +49,7 @@ class RandomAllocationComponent(NamedTuple):
         return n_chosen
 
     def free_place(self, number: int, n_chosen: int) -> int:
-        """Draw one of the boxes not chosen yet, and note it among those chosen."""
+        """Draw one of the boxes not chosen yet, and add it to those chosen."""
         place: int = below(self.key[0], CHOICE, 2 * n_chosen, number, len(self.cells.code) - n_chosen)
         at = 0
         while at < n_chosen and self.chosen[at] <= place:  # skip what is taken
@@ -82,7 +82,7 @@ class RandomAllocationComponent(NamedTuple):
         self.key[0] = key
 
     def update(self, unit: int, reward: float) -> None:
-        """Count the sample for people to see; it does not change the proposals."""
+        """Count the sample, only for people to see. It does not change the proposals."""
         self.tally.add(self.cells.locate(unit), reward)
 
     def cell_of(self, unit: int) -> int:
@@ -93,8 +93,8 @@ class RandomAllocationComponent(NamedTuple):
 class RandomAllocation(GridPoints):
     """Choose boxes of a grid and their levels at random, within `budget`, whatever was shown.
 
-    One box after another is drawn from those not chosen yet, and its level from those above 0 that the rest of the
-    budget can pay, until there are `max_units` or no level fits. What is played is the centre of each box.
+    Each box is drawn from those not chosen yet, and its level from those above 0 that the rest of the budget can pay
+    for, until there are `max_units` or no level fits. The centre of each box is played.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ class RandomAllocation(GridPoints):
     seed
         The seed of everything it draws at random.
     box
-        The space, as one pair (low, high) for each axis; [0, 1] along each axis if it is left out.
+        The space, as one pair (low, high) for each axis. By default it is [0, 1] along each axis.
     reward_range
         The lowest and the highest reward there can be.
 
@@ -163,7 +163,7 @@ class RandomAllocation(GridPoints):
 
     @property
     def width(self) -> int:
-        """The most units in one proposal: `max_units`, or less if there are fewer boxes, or the budget pays less."""
+        """The most units in one proposal, which is less than `max_units` if boxes are few or the budget is small."""
         return self._most
 
     @property

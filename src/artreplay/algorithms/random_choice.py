@@ -1,4 +1,4 @@
-"""Uniformly random feasible actions: the baseline everything is compared with."""
+"""Random arms, the baseline for algorithms over arms."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from artreplay.streams import CHOICE, below
 
 @compiled
 class RandomComponent(NamedTuple):
-    """`budget` distinct arms, every set of them equally likely."""
+    """Draws `budget` distinct arms. Every set of arms is equally likely."""
 
     key: Words
     tally: Tally
@@ -26,7 +26,7 @@ class RandomComponent(NamedTuple):
     budget: int
 
     def propose(self, out: Ints) -> int:
-        """Floyd's sample without replacement, keyed by the proposal number."""
+        """Draw arms without replacement by Floyd's method. The draws depend on the number of the proposal."""
         number = self.proposals[0]
         self.proposals[0] = number + 1
         n_arms = len(self.tally.counts)
@@ -45,11 +45,11 @@ class RandomComponent(NamedTuple):
         self.key[0] = key
 
     def update(self, unit: int, reward: float) -> None:
-        """Count the sample for people to see; it does not change the proposals."""
+        """Count the sample, only for people to see. It does not change the proposals."""
         self.tally.add(unit, reward)
 
     def load(self, unit: int, count: int, total: float) -> None:
-        """Take a block of samples in at once, as one count and one sum."""
+        """Learn from several samples, by their number and the sum of their rewards."""
         self.tally.add_block(unit, count, total)
 
 

@@ -1,6 +1,6 @@
-"""What a regression over the boxes of a space is made of: sums per box, and a choice among the best boxes.
+"""The parts of a regression over the boxes of a space, which are sums per box and a choice among the best boxes.
 
-What a regression thinks of a box may rise and fall with every row. So every policy shows it the whole log first.
+The value of a box may rise and fall with every row, so every policy shows a regression the whole log first.
 """
 
 from __future__ import annotations
@@ -11,24 +11,24 @@ from artreplay.algorithms.budget import Candidates
 from artreplay.cells.surface_boxes import SurfaceBoxes
 from artreplay.compiling import UNBOUNDED, Floats, Ints, compiled
 
-NEEDS_ROOM = -1  # what a proposal says when something is to be computed first
-# Rows of a cell wait until they are a twentieth of those in its sums, or 16. Then they enter together.
+NEEDS_ROOM = -1  # the result of a proposal before which values must be computed
+# Rows of a cell wait until there are 16, or a twentieth of those in its sums. Then they enter the sums together.
 MAX_WAITING = 16
 ROWS_PER_WAITING = 20
 
-# Columns of what is kept for each cell, in one row each.
+# Columns of the table with one row for each cell.
 SIZE = 0  # rows that are in the sums
-DUE = 1  # the next of the fixed sizes at which rows enter them
+DUE = 1  # the next of the fixed sizes at which rows enter the sums
 QUEUED = 2  # rows that wait
 COLUMNS = 3
 
 
 @compiled(scratch=("value", "stale"))
 class RegressionIndex(NamedTuple):
-    """Sums for each box, and what the regression thinks of the boxes.
+    """The sums of each box, and the values that the regression gives to boxes.
 
-    Everything is a function of the rows alone, whatever was asked when. So rows wait, and enter the sums together at
-    fixed sizes; when the regression is computed then makes no difference, and it is computed when it is asked for.
+    Values must not depend on when the algorithm was asked, so rows wait, and enter the sums together at fixed sizes.
+    The regression can then be computed only when a proposal needs it.
     """
 
     counts: Ints  # of each slot (a box at a level), at the last of the fixed sizes of its cell
@@ -41,7 +41,7 @@ class RegressionIndex(NamedTuple):
     stale: Ints  # of each cell: 1 if its values are to be computed; then 1 if a proposal waits for that
 
     def observe(self, at: int, slot: int, reward: float) -> None:
-        """Take a sample of a cell in: it waits until there are enough."""
+        """Learn from a sample of a cell. It waits until there are enough."""
         cell = self.cell
         waiting = cell[at, QUEUED]
         self.wait_slot[at, waiting] = slot
@@ -73,10 +73,9 @@ class RegressionIndex(NamedTuple):
 
 @compiled(scratch=("candidates", "out_level", "out_rank"))
 class BestBoxes(NamedTuple):
-    """The best boxes of each level are candidates, as many as can be chosen, and a solver chooses among them.
+    """Takes the best boxes of each level as candidates, and lets a solver choose among them.
 
-    Ties go to the lower rank: the Z-order of a box with its bits mirrored, which scatters boxes that are worth the
-    same.
+    Ties go to the lower rank, which is the Z-order of a box with its bits mirrored. It scatters boxes of equal value.
     """
 
     solver: Any
@@ -99,8 +98,8 @@ class BestBoxes(NamedTuple):
 class RegressionAlgorithm(NamedTuple):
     """Cells, an index, and a selector.
 
-    A proposal that something must be computed for says NEEDS_ROOM, and the component says that it has no room. Python
-    computes it when it is asked to make room.
+    If values must be computed before a proposal, it returns NEEDS_ROOM, and the component says that it has no room.
+    Python computes the values when it is asked to make room.
     """
 
     cells: SurfaceBoxes
@@ -109,7 +108,7 @@ class RegressionAlgorithm(NamedTuple):
     chosen: Ints  # what was selected last; then how many units that is, 0 if values changed since
 
     def propose(self, out: Ints) -> int:
-        """Write the proposed units; how many there are, or NEEDS_ROOM if something is to be computed first."""
+        """Propose units. Returns how many there are, or NEEDS_ROOM if values must be computed first."""
         most = len(self.chosen) - 1
         if self.index.is_stale():
             self.index.stale[len(self.index.cell)] = 1
@@ -122,7 +121,7 @@ class RegressionAlgorithm(NamedTuple):
         return units
 
     def update(self, unit: int, reward: float) -> int:
-        """Take one sample in; the cell it went to."""
+        """Learn from a sample, and return the cell that it is in."""
         at: int = self.cells.locate(unit)
         self.index.observe(at, self.cells.slot(unit), reward)
         return at
@@ -133,5 +132,5 @@ class RegressionAlgorithm(NamedTuple):
         return cell
 
     def room(self) -> int:
-        """None if something is to be computed now: whoever makes room computes it."""
+        """0 if values must be computed, which happens when Python makes room. Otherwise there is always room."""
         return 0 if self.index.stale[len(self.index.cell)] == 1 else UNBOUNDED

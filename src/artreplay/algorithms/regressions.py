@@ -1,4 +1,4 @@
-"""The algorithms that fit a model to the boxes of a space. They read their log whole, and so any rule is exact."""
+"""The algorithms that fit a model to the boxes of a space. They read the whole log, so Artificial Replay is exact."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ from artreplay.parameters import Count, Positive, Seed, checked
 
 Effort = Literal["apart", "joint"]
 
-DECISION_STEPS = (
-    2.0**20
-)  # in 1: values are rounded to these, so that last bits, which a BLAS may change, decide nothing
-# Standard deviations above the mean: with many rows, with none; and the rows with which they are halfway there.
+# Values are rounded to parts of 1 of this number, so that their last bits, which differ between BLAS libraries, decide
+# nothing.
+DECISION_STEPS = 2.0**20
+# Standard deviations above the mean, with many rows and without any, and the number of rows halfway between.
 LAST_WIDTH, FIRST_WIDTH, ROWS_HALFWAY = 0.5, 2.0, 100
 MAX_SURFACE_DIMS = 2
 MAX_SURFACE_BOXES = 1 << 20
-MODES_FROM_SIDE = ((16, 8), (8, 5), (4, 4), (0, 3))  # cosines along each axis, where it has more boxes than this
+MODES_FROM_SIDE = ((16, 8), (8, 5), (4, 4), (0, 3))  # (boxes, cosines): cosines of an axis with more boxes than this
 
 
 class _Regression(PointAlgorithm):
-    """What both share: boxes with a model of what they are worth, at each level or at all of them."""
+    """What regressions share: boxes, and a model of their values for each level or for all levels."""
 
     horizon: int
     side: int
@@ -60,11 +60,11 @@ class _Regression(PointAlgorithm):
     _model: Surfaces | Predictions
 
     def _basis(self, tree: str) -> SurfaceBasis:
-        """What surfaces over the boxes are made of; `tree` is for more coordinates."""
+        """The functions that surfaces over the boxes are made of. An error advises `tree` for more coordinates."""
         if self.dim > MAX_SURFACE_DIMS:
             raise InvalidParameter(
-                f"{type(self).__name__} fits surfaces over 1 or 2 coordinates, got dim={self.dim}: use {tree}, "
-                "which divides a space of any dimension"
+                f"dim must be 1 or 2 for the surfaces of {type(self).__name__}, got {self.dim}. Use {tree}, for any "
+                "number of coordinates"
             )
         if self.modes is not None and self.modes > self.side:
             raise InvalidParameter(f"modes must be at most the {self.side} boxes along a side, got {self.modes}")
@@ -103,10 +103,10 @@ class _Regression(PointAlgorithm):
         self.component = RegressionAlgorithm(cells, index, selector, np.zeros(most + 1, np.int64))
         self._rank(self.component)
 
-    # -- what is computed in Python -----------------------------------------------------------------------------
+    # -- computations in Python ---------------------------------------------------------------------------------
 
     def _catch_up(self, component: Any) -> None:
-        """Compute the values of the cells that rows have come to, and find the best boxes."""
+        """Compute the values of the cells that have new rows, and find the best boxes."""
         index = component.index
         for at in np.flatnonzero(index.stale[:-1]).tolist():
             rows = int(index.cell[at, SIZE])
@@ -128,21 +128,21 @@ class _Regression(PointAlgorithm):
         component.chosen[-1] = 0
 
     def _levels_of(self, component: Any, cell: int) -> list[int]:
-        """The levels that a model of a cell says something of: its own, or all above 0."""
+        """The levels that the model of a cell is for, which are its own level or all levels above 0."""
         active: list[int] = component.selector.active.tolist()
         return [cell] if component.cells.apart else active
 
     def _by_level(self, slots: Any) -> Any:
-        """What is kept for every slot, as (level, box)."""
+        """Reshape an array with an entry for each slot to (level, box)."""
         return slots.reshape(self._n_levels, -1)
 
     def _sums(self, component: Any, levels: list[int]) -> LevelSums:
-        """What the boxes of some levels have seen."""
+        """The counts and sums of the boxes at some levels."""
         index = component.index
         return LevelSums(*(self._by_level(part)[levels] for part in (index.counts, index.totals, index.squares)))
 
     def _up_to_date(self) -> Any:
-        """The component, or a copy of it that has computed what is to be computed."""
+        """The component, or a copy of it with the values that must still be computed."""
         component = self.component
         if component.index.stale.any():
             component = copied(component)
@@ -158,7 +158,7 @@ class _Regression(PointAlgorithm):
         return super().propose()
 
     def make_room(self, need: int) -> None:
-        """Compute what is to be computed; no array runs over."""
+        """Compute values if that must be done now. No array of this component can fill up."""
         if self.component.room() < need:
             self._catch_up(self.component)
 
@@ -175,7 +175,7 @@ class _Regression(PointAlgorithm):
         return bool((selector.box_at[selector.inside] == cells.place[code]).any())
 
     def is_sound(self) -> bool:
-        """Whether what was read from a file can be a state of this algorithm; rows wait where there is space."""
+        """Whether a component from a file can be a state of this algorithm."""
         mine, fresh = self.component, type(self)(**self.parameters()).component
         saved_state, fresh_state = state_of(mine), state_of(fresh)
         index, candidates, chosen = mine.index, mine.selector.candidates, mine.chosen
@@ -205,7 +205,7 @@ class _Regression(PointAlgorithm):
         return np.concatenate([(level << LEVEL_AT) | codes for level in range(self._n_levels)])
 
     def statistics(self) -> tuple[Ints, Floats, Floats | None]:
-        """Of each finest box: samples shown, their mean (nan without samples), and what it is worth now."""
+        """For each finest box, the number of its samples, their mean (nan without any), and its present value."""
         component = self._up_to_date()
         index, at = component.index, component.cells.slot(self.cell_numbers())
         counts, totals = index.counts.copy(), index.totals.copy()
@@ -217,10 +217,10 @@ class _Regression(PointAlgorithm):
         return counts[at], mean, self.unscaled(index.value[at])
 
     def expectations(self) -> tuple[Floats, Floats]:
-        """Of each finest box: what the model of its cell expects, and how far that may be off.
+        """For each finest box, the reward that the model of its cell expects, and the standard deviation of that.
 
-        The second is a standard deviation; it is 0 where an estimator only predicts. Both are nan in cells without
-        samples. The boxes are those of `cell_numbers`.
+        The standard deviation is 0 for an estimator, which only predicts. Both are nan in cells without samples. The
+        boxes are those of `cell_numbers`.
         """
         component = self._up_to_date()
         sides = np.full((3, *self._by_level(component.index.value).shape), np.nan)
@@ -236,9 +236,8 @@ class _Regression(PointAlgorithm):
 class PointRegression(_Regression):
     """Play the centre of the box with the highest upper value of a surface that is fitted to everything seen.
 
-    The space has `side` boxes along each axis. What is thought of a box may rise again, so every policy shows it the
-    whole log first; Artificial Replay and Full Start are then the same. `modes` is how many cosines a surface has along
-    each axis. For one or two coordinates.
+    It is for one or two coordinates. The value of a box may rise again, so every policy reads the whole log first.
+    Artificial Replay and Full Start are then the same.
 
     Parameters
     ----------
@@ -249,9 +248,9 @@ class PointRegression(_Regression):
     side
         The number of boxes along each axis.
     modes
-        The number of cosines along each axis that a surface is made of; chosen by itself if left out.
+        The number of cosines along each axis that a surface is made of. By default it depends on `side`.
     box
-        The space, as one pair (low, high) for each axis; [0, 1] along each axis if it is left out.
+        The space, as one pair (low, high) for each axis. By default it is [0, 1] along each axis.
     play
         The point that is played in a box: its "centre", or a random one with "uniform".
     seed
@@ -259,8 +258,8 @@ class PointRegression(_Regression):
     reward_range
         The lowest and the highest reward there can be.
     mask
-        An array of True and False with one axis for each coordinate: the boxes that can be chosen. All, if left
-        out.
+        An array of True and False with one axis for each coordinate, which is True for each box that can be chosen. By
+        default all boxes can.
 
     >>> import artreplay as ar
     >>> history = ar.History([[0.1], [0.2], [0.3], [0.7], [0.8]] * 4, [0.2, 0.3, 0.4, 0.8, 0.9] * 4)
@@ -296,15 +295,8 @@ class PointRegression(_Regression):
 class CellRegression(Allocating, _Regression):
     """Choose at most `max_units` boxes, each at one of the `levels`, within `budget`, by what a model says of them.
 
-    The space has `side` boxes along each axis. With `model="surface"`, for one or two coordinates, each level has a
-    surface of its own (`effort="apart"`); with `effort="joint"` what is seen at one level says something of the others:
-    a surface times a power of effort, if the samples speak for that. `model` may also be a scikit-learn regressor, or
-    any object with `fit` and `predict`, for any number of coordinates. It learns the mean reward of a box from its
-    coordinates and its level, all in [-1, 1], and predicts all boxes. Boxes count by their samples if its `fit` takes
-    `sample_weight`. What it predicts is what a box is worth: it does not explore. A policy with it cannot be saved.
-
-    What a model thinks of a box may rise again, so every policy shows it the whole log first; Artificial Replay and
-    Full Start are then the same. Solvers, levels of 0 and `mask` are as in `TreeAllocation`.
+    The value of a box may rise again, so every policy reads the whole log first. Artificial Replay and Full Start are
+    then the same.
 
     Parameters
     ----------
@@ -321,15 +313,20 @@ class CellRegression(Allocating, _Regression):
     side
         The number of boxes along each axis.
     solver
-        "exact" finds the best set, and "greedy" takes boxes by their index for each unit of effort.
+        "exact" finds the set with the largest sum of values. "greedy" takes boxes by their value per unit of effort.
     model
-        "surface", or an object with `fit` and `predict`, such as a regressor of scikit-learn.
+        "surface" for smooth surfaces over one or two coordinates, or an object with `fit` and `predict`, such as a
+        regressor of scikit-learn, for any number of coordinates. Such an object learns the mean reward of a box from
+        its coordinates and its level, all in [-1, 1], weighted by the number of samples if its `fit` takes
+        `sample_weight`. The value of a box is what it predicts, so it does not explore. A policy with it cannot be
+        saved.
     effort
-        "apart" for a surface of its own for each level, "joint" for one surface times a power of effort.
+        With surfaces, "apart" for one for each level, or "joint" if samples at one level also say something about other
+        levels. A joint surface grows with a power of effort, if the samples support that.
     modes
-        The number of cosines along each axis that a surface is made of; chosen by itself if left out.
+        The number of cosines along each axis that a surface is made of. By default it depends on `side`.
     box
-        The space, as one pair (low, high) for each axis; [0, 1] along each axis if it is left out.
+        The space, as one pair (low, high) for each axis. By default it is [0, 1] along each axis.
     play
         The point that is played in a box: its "centre", or a random one with "uniform".
     seed
@@ -337,8 +334,8 @@ class CellRegression(Allocating, _Regression):
     reward_range
         The lowest and the highest reward there can be.
     mask
-        An array of True and False with one axis for each coordinate: the boxes that can be chosen. All, if left
-        out.
+        An array of True and False with one axis for each coordinate, which is True for each box that can be chosen. By
+        default all boxes can.
 
     >>> import artreplay as ar
     >>> base = ar.CellRegression(1, levels=(1, 2), budget=3, max_units=2, horizon=100, side=4)

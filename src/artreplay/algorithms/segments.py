@@ -1,7 +1,7 @@
-"""Parts of index algorithms whose cells are arms in segments: cell = arm · n_segments + segment.
+"""Parts of index algorithms whose cells are pairs of arm and segment: cell = arm · n_segments + segment.
 
-One choice is among the cells of one segment, the one at hand. Everything else is as without segments, so an algorithm
-made of these parts is one algorithm for each segment.
+Each choice is among the cells of the current segment. An algorithm made of these parts behaves like a separate
+algorithm for each segment.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from artreplay.compiling import UNBOUNDED, Floats, Ints, compiled
 
 @compiled(scratch=("segment",))
 class BestInSegment(NamedTuple):
-    """The cell with the highest index of the segment at hand; ties to the lowest arm.
+    """Selects the cell with the highest index in the current segment. Ties go to the lowest arm.
 
-    Each segment has a tournament of its own: node 1 of it is the winner, the children of node i are 2i and 2i + 1.
+    Each segment has a tournament of its own. Its node 1 is the winner, and the children of node i are 2i and 2i + 1.
     """
 
     winner: Numbers  # the tournaments of all segments, one after the other
-    segment: Ints  # from which is chosen, in one entry
+    segment: Ints  # the current segment, in one entry
     n_segments: int
     leaves: int  # of one tournament
 
@@ -34,7 +34,7 @@ class BestInSegment(NamedTuple):
         return 1
 
     def changed(self, cells: CellUnits, cell: int, value: Floats) -> None:
-        """An index went down, or up."""
+        """Update the tournament after an index has changed."""
         start = 2 * self.leaves * (cell % self.n_segments)
         node = (self.leaves + cell // self.n_segments) >> 1
         while node > 0:
@@ -45,7 +45,7 @@ class BestInSegment(NamedTuple):
 
 
 def best_in_segment(value: Floats, n_segments: int) -> BestInSegment:
-    """The selector of one cell, for indices that stand at `value`, whose last entry is minus infinity."""
+    """Make a selector of one cell for these indices, whose last entry is minus infinity."""
     n_cells = len(value) - 1
     n_arms = n_cells // n_segments
     leaves = 1 << max(n_arms - 1, 1).bit_length()
@@ -59,9 +59,9 @@ def best_in_segment(value: Floats, n_segments: int) -> BestInSegment:
 
 @compiled(scratch=("segment",))
 class TopInSegment(NamedTuple):
-    """The `budget` cells with the highest indices of the segment at hand, in the order (−index, arm)."""
+    """Selects the `budget` cells with the highest indices in the current segment, in the order (−index, arm)."""
 
-    segment: Ints  # from which is chosen, in one entry
+    segment: Ints  # the current segment, in one entry
     n_segments: int
     budget: int
 
@@ -80,7 +80,7 @@ class TopInSegment(NamedTuple):
         return chosen
 
     def changed(self, cells: CellUnits, cell: int, value: Floats) -> None:
-        """It looks at all indices of a segment, so it need not be told."""
+        """Do nothing, because `select` looks at all indices of a segment."""
 
 
 @compiled

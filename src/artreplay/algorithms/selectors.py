@@ -1,4 +1,4 @@
-"""Selectors choose what to play by the indices. They are told which index changed, so they never scan all of them."""
+"""Selectors, which choose what to play by the indices. They learn which index has changed, so they never scan all."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from artreplay.compiling import Floats, Ints, compiled
 
-# Without a sign, compiled code need not ask whether a number counts from the end of an array.
+# With unsigned numbers, compiled code need not check whether an index counts from the end of an array.
 Numbers = NDArray[np.uint32]
 
 
@@ -21,9 +21,9 @@ class CellUnits(Protocol):
 
 @compiled
 class Tournament(NamedTuple):
-    """A binary tree of duels over a row of keys: its root is the best, ties to the lower number.
+    """A binary tree of duels over a row of keys. Its root is the player with the highest key, or the first of equals.
 
-    The keys have one entry more than there are players: the last, at minus infinity, fills the empty leaves.
+    The keys have one more entry than there are players. It is minus infinity, and stands in the empty leaves.
     """
 
     winner: Numbers  # node 1 is the root, the children of node i are 2i and 2i + 1
@@ -64,7 +64,7 @@ def tournament(key: Floats) -> Tournament:
 
 @compiled
 class Best(NamedTuple):
-    """The cell with the highest index; ties to the lowest number."""
+    """Selects the cell with the highest index. Ties go to the lowest number."""
 
     tournament: Tournament
 
@@ -74,7 +74,7 @@ class Best(NamedTuple):
         return 1
 
     def changed(self, cells: CellUnits, cell: int, value: Floats) -> None:
-        """An index went down, or up."""
+        """Update the selection after an index has changed."""
         self.tournament.repair(cell, value)
 
 
@@ -85,9 +85,9 @@ def best(value: Floats) -> Best:
 
 @compiled
 class Top(NamedTuple):
-    """The B cells with the highest indices, in the order (−index, number).
+    """Selects the B cells with the highest indices, in the order (−index, number).
 
-    The chosen are kept sorted, the others in a tournament: a fall costs O(B + log n).
+    The chosen cells are kept sorted, and the others are in a tournament. A change of an index costs O(B + log n).
     """
 
     chosen: Ints
@@ -102,7 +102,7 @@ class Top(NamedTuple):
         return len(self.chosen)
 
     def changed(self, cells: CellUnits, cell: int, value: Floats) -> None:
-        """An index went down, or up."""
+        """Update the selection after an index has changed."""
         last = len(self.chosen) - 1
         if self.rank[cell] < 0:
             self.key[cell] = value[cell]

@@ -1,6 +1,6 @@
-"""A tree whose index is sharp: as wide as rewards vary in a leaf, and wider where its halves differ.
+"""A tree with a sharp index, which is wider where rewards vary more in a leaf, and where the halves of a leaf differ.
 
-A leaf keeps its samples, so that its children start from what was seen in them, and not from what was seen elsewhere.
+A leaf keeps its samples, so that each of its children starts only from the samples that lie in it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from artreplay.cells import Forest
 from artreplay.cells.boxes import LEVEL_AT, WITHIN
 from artreplay.compiling import UNBOUNDED, Floats, Ints, compiled, resized
 
-FEW = 1.5  # what few samples add to an index, divided by their number
+FEW = 1.5  # divided by the number of samples, this is added to an index
 CLEARLY = 2.0  # standard errors by which the mean of a half must exceed that of its leaf
 
 
@@ -39,7 +39,7 @@ class HalvesTally(NamedTuple):
         self.half_totals[cell * self.fan + half] += reward
 
     def clear(self, cell: int) -> None:
-        """Nothing seen yet."""
+        """Reset a cell to no samples."""
         self.counts[cell] = 0
         self.totals[cell] = 0.0
         self.squares[cell] = 0.0
@@ -71,7 +71,7 @@ class SharpIndex(NamedTuple):
     deepest: int
 
     def refresh(self, depth: int, cell: int) -> bool:
-        """Lower the index of a cell, from what was seen in it; whether it fell."""
+        """Lower the index of a cell to what its samples say. Returns whether it fell."""
         tally, count = self.tally, self.tally.counts[cell]
         if count == 0:
             return False
@@ -95,13 +95,13 @@ class SharpIndex(NamedTuple):
         return self._replace(tally=self.tally.enlarged(size), value=resized(self.value, size))
 
     def room(self) -> int:
-        """Of its arrays none fills before the cells do."""
+        """None of its arrays can fill up before those of the cells do."""
         return UNBOUNDED
 
 
 @compiled
 class HalvingAlgorithm(NamedTuple):
-    """Proposes, of the best leaf, the half with the fewest samples."""
+    """Proposes the half of the best leaf that has the fewest samples."""
 
     cells: Forest
     index: Any
@@ -149,13 +149,13 @@ class HalvingAlgorithm(NamedTuple):
         return cell
 
     def room(self) -> int:
-        """Of its arrays none fills before the cells do."""
+        """None of its arrays can fill up before those of the cells do."""
         return UNBOUNDED
 
 
 @compiled
 def half_of_unit(cells: Forest, depth: int, unit: int) -> int:
-    """Which half of a box of this depth a box inside it lies in; the first, of one that has no halves."""
+    """Which half of a box of this depth a box inside it lies in. It is the first if the box has no halves."""
     code = unit & WITHIN
     while (code >> (cells.dim * cells.deepest)) == 0:
         code <<= cells.dim

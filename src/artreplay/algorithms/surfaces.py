@@ -1,4 +1,4 @@
-"""A smooth surface over the boxes of a space, fitted to sums per box: what is expected of each, and how surely.
+"""Smooth surfaces over the boxes of a space, fitted to sums per box. They give a mean and a variance for each box.
 
 f(box) = w·φ(box) + an independent deviation of the box. φ are products of cosines, and a plane. Such a product is one
 function along each axis, so that a sum over boxes that a fit needs is two small matrix products.
@@ -20,16 +20,16 @@ LENGTHS = (0.5, 0.3, 0.17, 0.1)  # over which surfaces vary, as a share of the s
 NATS_PER_PRIOR = (
     2.0  # nats of evidence that a prior needs more than the one before it, which is smoother, to count as much
 )
-REACH = 1.25  # the cosines are those of a box this many times as wide as the space: they lie level at its edges
+REACH = 1.25  # the cosines belong to a box this many times as wide as the space, as they are flat at its edges
 SPREAD = 0.25  # how far surfaces lie from flat, over all of the wider box
 SLOPE = 0.5  # of their planes
 ROUGHNESS = 0.02  # the least deviation of a box, as a share of the spread
 LEAST_VARIANCE = 1e-10  # of a weight
-GUESS_SAMPLES = 4  # that a guess of the noise counts for
+GUESS_SAMPLES = 4  # the number of samples that the first guess of the noise counts as
 
 
 class BoxSums(NamedTuple):
-    """What samples say of each box, as one surface sees it; boxes lie along two axes, in one dimension one is short.
+    """The samples of each box, as one surface sees them. Boxes lie along two axes, one of which may have length 1.
 
     `samples`, `total` and `square` are how many rewards there are in all, and the sums of them and of their squares.
     """
@@ -101,8 +101,8 @@ class SurfaceBasis(NamedTuple):
     def fit(self, sums: BoxSums) -> Fit:
         """Fit a surface for each prior.
 
-        The noise is what rewards deviate from one mean at first, then, once, what they deviate from the best surface.
-        To estimate it again makes no difference to regret.
+        The noise is first estimated around a single mean, then once more around the best surface. A third estimate
+        makes no difference to regret.
         """
         share = (sums.total + 1.0) / (sums.samples + 2.0)
         guess = GUESS_SAMPLES * share * (1.0 - share)

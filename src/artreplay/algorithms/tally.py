@@ -1,4 +1,4 @@
-"""Count and sum: what is kept of the samples of a cell or an arm."""
+"""The count and the sum of the samples of each cell or arm."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from artreplay.compiling import Floats, Ints, compiled, resized
 
 @compiled
 class Tally(NamedTuple):
-    """The sum is added in the order shown, starting from 0: an incremental mean would round exact ties away."""
+    """Counts and sums. Rewards are added in the order shown, from 0. An incremental mean would lose exact ties."""
 
     counts: Ints
     totals: Floats
@@ -22,7 +22,7 @@ class Tally(NamedTuple):
         self.totals[cell] += reward
 
     def add_block(self, cell: int, count: int, total: float) -> None:
-        """Many samples at once, as one count and one sum."""
+        """Several samples, by their number and the sum of their rewards."""
         self.counts[cell] += count
         self.totals[cell] += total
 

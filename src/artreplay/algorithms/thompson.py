@@ -21,11 +21,8 @@ Prior = tuple[float, float] | Literal["log"]
 class ThompsonSampling(ValuedAlgorithm):
     """Play the arm with the highest draw from the posterior of its mean, which begins at Beta(a, b).
 
-    `prior=(a, b)` counts as a rewards of 1 and b of 0 that every arm has seen; it matters where rewards are rare.
-    `prior="log"` fits it to what the arms of the log earned, by moments, once, when a policy is made, which reads the
-    whole log; without a log it is Beta(1, 1).
-
-    Exact by certified reading: its draws are quantiles of the posterior, keyed by online round and arm.
+    Artificial Replay is exact, because it reads rows until they cannot change which draw is the highest. A draw is a
+    quantile of the posterior, which depends on the online round and the arm.
 
     Parameters
     ----------
@@ -34,7 +31,9 @@ class ThompsonSampling(ValuedAlgorithm):
     seed
         The seed of everything it draws at random.
     prior
-        The pair (a, b) of the prior of each mean, or "log" to fit it to the log.
+        The pair (a, b), which counts as `a` rewards of 1 and `b` rewards of 0 for every arm. It matters where rewards
+        are rare. With "log", a new policy reads the whole log and fits the pair to what the arms earned. Without a log
+        it is (1, 1).
     arms
         The names of the arms, as they stand in the log.
     contexts
@@ -73,14 +72,14 @@ class ThompsonSampling(ValuedAlgorithm):
         self.reseed(self.seed)
 
     def take_totals(self, counts: Ints, totals: Floats) -> None:
-        """Fit the prior to the rows of each arm and the sums of their rewards; it stays as it is from now on."""
+        """Fit the prior to the number of rows of each arm and the sum of their rewards. It never changes again."""
         self.prior, self.wants_totals = fitted_prior(counts, totals), False
         a, b = self.prior
         valued = self.valued._replace(rule=self.valued.rule._replace(a=a, b=b))
         self.component = self.component._replace(rule=valued) if self._is_certified else valued
 
     def _values(self) -> Floats | None:
-        return None  # draws, which are others in every round
+        return None  # the draws differ in every round
 
 
 def checked_prior(prior: Any) -> Prior:
@@ -97,9 +96,9 @@ def checked_prior(prior: Any) -> Prior:
 
 
 def fitted_prior(counts: Ints, totals: Floats) -> tuple[float, float]:
-    """The Beta distribution whose moments are those of the arms' means, less what chance adds to their spread.
+    """Fit a Beta distribution to the mean and the spread of the arms' means, without what chance adds to the spread.
 
-    It never weighs more than the rows of an average arm; (1, 1) where fewer than two arms have rows.
+    It never weighs more than the rows of an average arm. It is (1, 1) if fewer than two arms have rows.
 
     >>> fitted_prior(np.array([1000, 1000, 1000]), np.array([1.0, 5.0, 12.0]))[0] < 2
     True

@@ -1,4 +1,4 @@
-"""The index algorithms over finite arms: named constructions of cells × index × selector."""
+"""The index algorithms over arms, which are named compositions of cells, index and selector."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ class IndexArmAlgorithm(ArmAlgorithm):
     component: IndexAlgorithm
 
     def allow_drift(self) -> None:
-        """Let rows of a log come with an allowance for what has changed since; before anything is shown."""
+        """Let rows of a log have allowances for drift. Call this before anything is shown."""
         self.component = self.component._replace(index=drift_index(self.component.index))
 
     def with_open(self, units: Iterable[int]) -> Any:
-        """What chooses while these units are open: lower indices, or a copy for an index that is no mean and bonus."""
+        """Return an object that chooses while these units are open, by lower indices or, for `LinUCB`, by a copy."""
         if isinstance(self.component.index, (MeanIndex, DriftIndex)):
             return OpenIndex(self, units)
         return super().with_open(units)
 
     def propose_among(self, out: Ints, round_: int, available: Available | None) -> int:
-        """Write the available arms with the highest indices; how many there are."""
+        """Write the available arms with the highest indices, and return how many there are."""
         if available is None:
             return super().propose_among(out, round_, None)
         return write_best_of(self, self.component.index.value, available, out)
@@ -168,7 +168,7 @@ class KLUCB(IndexArmAlgorithm):
 
 
 class TopUCB(IndexArmAlgorithm):
-    """Play the `budget` arms with the highest indices of `MonUCB`; each arm shows its own reward.
+    """Play the `budget` arms with the highest indices of `MonUCB`. Each arm has a reward of its own.
 
     Parameters
     ----------
@@ -267,7 +267,7 @@ class PsiUCB(IndexArmAlgorithm):
             reward_range = (0.0, 1.0) if bounded else (-math.inf, math.inf)
         super().__init__(n_arms, arms, reward_range, bounded)
         if not bounded and self.reward_range[1] != math.inf:
-            raise InvalidParameter("sub_gaussian takes all rewards: leave reward_range out")
+            raise InvalidParameter("reward_range must be left out with sub_gaussian, which takes all rewards")
         self.horizon = horizon
         self.hear_segments(contexts)
         self.psi = psi
@@ -351,7 +351,7 @@ def _scale(theory: Theory, horizon: int) -> float:
 
 
 def checked_budget(budget: int, n_arms: int) -> int:
-    """How many arms are played at once."""
+    """Check the number of arms in one round."""
     if budget > n_arms:
         raise InvalidParameter(f"budget must be at most the number of arms, got {budget} of {n_arms}")
     return budget

@@ -1,7 +1,7 @@
-"""Algorithms that play the arm of the highest value, where no value falls when a reward rises.
+"""Algorithms that play the arm with the highest value, where no value falls when a reward rises.
 
-What an arm is worth depends on its own samples, those of the log apart from those that were played, and on the time.
-That is what certified reading needs: bounds on the rewards that were not read give bounds on the value.
+The value of an arm depends on its rows of the log, its online rewards, and the time. Bounds on the rewards of unread
+rows then give bounds on the value, so that Artificial Replay can stop reading once the choice is certain.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class ValuedArms(NamedTuple):
     online: Tally
     shown: Ints  # of each segment: samples of the log; then of each segment: samples that were played
     unread: Ints  # of each segment: rows of the log that are still to be shown
-    segment: Ints  # from which is chosen, in one entry
+    segment: Ints  # the current segment, in one entry
     n_segments: int  # 1 where contexts make none
 
     def value(self, arm: int, round_: int, unread: int, fill: float) -> float:
@@ -63,11 +63,11 @@ class ValuedArms(NamedTuple):
         self.segment[0] = int(encoded[0])
 
     def note_unread(self, rows: int) -> None:
-        """So many rows of the log are still to be shown: the time counts them too."""
+        """Note that `rows` rows of the log are still to be shown. The time counts them too."""
         self.unread[self.segment[0]] = rows
 
     def propose(self, out: Ints) -> int:
-        """The arm of the highest value as things stand, the lowest among equals."""
+        """Propose the arm with the highest value now, or the lowest arm among equals."""
         round_ = self.rounds()
         first = self.segment[0]
         out[0] = first
@@ -80,7 +80,7 @@ class ValuedArms(NamedTuple):
         return 1
 
     def rounds(self) -> int:
-        """How many samples were played."""
+        """How many online rewards there were."""
         rounds = 0
         for segment in range(self.n_segments):
             rounds += self.shown[self.n_segments + segment]
@@ -91,17 +91,17 @@ class ValuedArms(NamedTuple):
         self.rule.reseed(key)
 
     def update(self, unit: int, reward: float) -> None:
-        """Take in what was played."""
+        """Learn from an online reward."""
         self.online.add(unit, reward)
         self.shown[self.n_segments + unit % self.n_segments] += 1
 
     def update_logged(self, unit: int, reward: float, allowance: float) -> None:
-        """Take in a row of the log."""
+        """Learn from a row of the log."""
         self.logged.add(unit, reward)
         self.shown[unit % self.n_segments] += 1
 
     def load(self, unit: int, samples: int, total: float) -> None:
-        """Take in `samples` rows of the log together, whose rewards have this sum."""
+        """Learn from `samples` rows of the log, by the sum of their rewards."""
         self.logged.add_block(unit, samples, total)
         self.shown[unit % self.n_segments] += samples
 
@@ -112,7 +112,8 @@ def valued_arms(rule: Any, n_arms: int, n_segments: int = 1) -> ValuedArms:
     return ValuedArms(rule, tally(units), tally(units), shown, unread, np.zeros(1, np.int64), n_segments)
 
 
-# -- the rules: time is the length of the journal, the log and what was played -----------------------------------------
+# -- the rules ---------------------------------------------------------------------------------------------------------
+# The time is the number of rows of the log plus the number of online rewards.
 
 
 @compiled
@@ -230,7 +231,7 @@ class SegmentQuantile(NamedTuple):
 
 
 class ValuedAlgorithm(ArmAlgorithm):
-    """Plays the arm of the highest value; the lowest among equals."""
+    """The base class of algorithms that play the arm with the highest value, or the lowest arm among equals."""
 
     exact = True
     offers_value = True
@@ -253,17 +254,17 @@ class ValuedAlgorithm(ArmAlgorithm):
 
     @property
     def valued(self) -> ValuedArms:
-        """The tallies and the rule; a policy puts them inside what reads rows until the choice is certain."""
+        """The tallies and the rule. A policy wraps them in a component that reads rows until the choice is certain."""
         valued: ValuedArms = self.component if isinstance(self.component, ValuedArms) else self.component.rule
         return valued
 
     @property
     def reads_cell_before_tell(self) -> bool:
-        """Whether unread rows are shown before what is told: not where the choice is certain whatever they say."""
+        """Whether a policy shows the unread rows of a cell before an online reward, which it need not do here."""
         return not self._is_certified
 
     def log_changed(self) -> None:
-        """The log has grown, or another one is at hand."""
+        """Note that the log has grown, or that the policy has another one."""
         if self._is_certified:
             self.component.forget()
 
@@ -289,7 +290,7 @@ class ValuedAlgorithm(ArmAlgorithm):
 class UCB1(ValuedAlgorithm):
     """Play the arm with the highest mean + √(2 log t / n), where t counts the rows of the log and the rounds so far.
 
-    Exact by certified reading, which needs a finite `reward_range`.
+    Artificial Replay is exact if `reward_range` is finite, because it reads rows until they cannot change the choice.
 
     Parameters
     ----------
@@ -363,9 +364,8 @@ class Greedy(ValuedAlgorithm):
 class BayesUCB(ValuedAlgorithm):
     """Play the arm with the highest quantile of its posterior, at 1 − 1 / (t · log(horizon)^power), from Beta(1, 1).
 
-    t counts the rows of the log and the rounds so far, and the rows of the log a policy is made with are added to the
-    horizon. The analysis of Kaufmann, Cappé and Garivier (2012) has the power 5; 0, which they recommend in practice,
-    is the default.
+    t counts the rows of the log and the rounds so far. The analysis of Kaufmann, Cappé and Garivier (2012) has the
+    power 5. The default is 0, which they recommend in practice.
 
     Parameters
     ----------
@@ -422,9 +422,10 @@ class BayesUCB(ValuedAlgorithm):
 class AnchorThompson(ValuedAlgorithm):
     """Draw from posteriors as Thompson sampling does, and let online rewards limit what the log can say.
 
-    An arm is worth the median of a draw from the posterior of its online rewards, one from that of all its rewards,
-    and its online mean; every arm is played once first. A log that is wrong can mislead it only as far as the online
-    rewards allow. Exact by certified reading.
+    The value of an arm is the median of three numbers: a draw from the posterior of its online rewards, a draw from the
+    posterior of all its rewards, and its online mean. Every arm is played once first. A log that is wrong can mislead
+    it only as far as the online rewards allow. Artificial Replay is exact, because it reads rows until they cannot
+    change the choice.
 
     Parameters
     ----------

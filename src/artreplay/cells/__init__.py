@@ -1,4 +1,4 @@
-"""Cells: units in the same cell share one stream of logged samples, which is read in order."""
+"""Cells. The rows of all units in a cell form one stream, which is read in the order of the log."""
 
 from artreplay.cells.arms import Arms, ArmSet
 from artreplay.cells.boxes import Box, Lattice, lattice

@@ -1,4 +1,4 @@
-"""Finite arms: each arm is a cell."""
+"""Arms, each of which is a cell, and their labels."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from artreplay.history.labels import is_missing, plain_label
 
 @compiled
 class Arms(NamedTuple):
-    """Every arm is a cell of its own."""
+    """The cells of an algorithm whose arms are each a cell of their own."""
 
     n_arms: int
 
@@ -28,7 +28,14 @@ class Arms(NamedTuple):
 
 
 class ArmSet:
-    """The arms of an algorithm: 0..n−1, or labels in the order given.
+    """The arms of an algorithm, either 0..n−1 or labels in the order the user gave them.
+
+    Parameters
+    ----------
+    n_arms
+        The number of arms, if they have no labels.
+    labels
+        The labels of the arms, in place of `n_arms`.
 
     >>> ArmSet(labels=["red", "blue"]).number("blue")
     1
@@ -36,7 +43,7 @@ class ArmSet:
 
     def __init__(self, n_arms: int | None = None, labels: Iterable[Label] | None = None) -> None:
         if (n_arms is None) == (labels is None):
-            raise InvalidParameter("give either n_arms or arms=, a list of labels")
+            raise InvalidParameter("either n_arms or arms, a list of labels, must be given, and not both")
         self.labels: Sequence[Label]
         self._numbers: dict[Label, int] | None
         if labels is None:
@@ -53,17 +60,17 @@ class ArmSet:
             except TypeError:
                 raise InvalidParameter("arms must be hashable labels") from None
             if any(is_missing(label) for label in self.labels):
-                raise InvalidParameter("arms must be labels, one is missing")
+                raise InvalidParameter("arms must be labels, and one of them is missing")
             if len(self._numbers) != len(self.labels):
                 twice = next(label for label in self.labels if self.labels.count(label) > 1)
-                raise InvalidParameter(f"arms must be distinct, {twice!r} is there twice")
+                raise InvalidParameter(f"arms must be distinct, got {twice!r} twice")
         self._size = len(self.labels)
 
     def __len__(self) -> int:
         return self._size
 
     def number(self, label: object) -> int:
-        """The number of an arm, −1 if there is no such arm."""
+        """Return the number of the arm with this label, or −1 if there is no such arm."""
         if self._numbers is not None:
             try:
                 return self._numbers.get(label, -1)
@@ -78,7 +85,7 @@ class ArmSet:
         return number if 0 <= number < self._size else -1
 
     def describe(self) -> str:
-        """A few words for error messages: which arms there are."""
+        """Say in a few words which arms there are, for error messages."""
         if self._numbers is None:
             return f"0..{len(self) - 1}" if len(self) > 1 else "0 alone"
         shown = ", ".join(map(repr, self.labels[:5]))

@@ -1,7 +1,7 @@
-"""Boxes in a continuous space: how points become numbers that cells, ledgers and loops can handle.
+"""Boxes in a continuous space. Points become numbers of boxes, which cells, ledgers and loops can handle.
 
-The number of a box holds its level, its depth and its Z-order code: `level << 56 | 1 << (depth · d) | code`. The unit
-of a sample is the finest box it lies in; a proposal may be any box.
+The number of a box holds its level, its depth and its Z-order code: `level << 56 | 1 << (depth · d) | code`. A sample
+has the number of the finest box that its point lies in. A proposal may be a box of any size.
 """
 
 from __future__ import annotations
@@ -25,7 +25,14 @@ MAX_AXES = 16
 
 
 class Box(NamedTuple):
-    """A half-open box [low, high) of points, closed only at the upper edge of the space; at a level if there are any.
+    """A half-open box [low, high) of points, which includes its upper edge only where that is the edge of the space.
+
+    Parameters
+    ----------
+    low, high
+        The lower and the upper corner.
+    level
+        The level of effort, None in a space without levels.
 
     >>> Box((0.0, 0.5), (0.5, 1.0)).centre
     (0.25, 0.75)
@@ -43,19 +50,19 @@ class Box(NamedTuple):
 
 @compiled
 class Lattice(NamedTuple):
-    """The finest boxes: `side` of them along each axis of a box-shaped space, numbered by Z-order codes."""
+    """The finest boxes of a space, `side` of them along each axis, numbered by Z-order codes."""
 
     low: Floats
     high: Floats
-    span: Floats  # high − low, rounded: low + span need not be high
+    span: Floats  # high − low, which is rounded, so that low + span may differ from high
     side: int
     bits: int  # bits of a coordinate, which is the depth of the finest boxes
 
     def coordinate(self, point: Any, axis: int) -> int:
-        """The finest box that a point lies in, counted along one axis; the last one includes the upper edge."""
+        """The finest box that a point lies in, counted along one axis. The last box includes the upper edge."""
         place = int((point[axis] - self.low[axis]) / self.span[axis] * self.side)
         place = min(max(place, 0), self.side - 1)
-        # Rounding may have crossed an edge; the edges as `edge` has them decide.
+        # Rounding may have crossed an edge. The edges that `edge` computes decide.
         if place + 1 < self.side and point[axis] >= self.low[axis] + self.span[axis] * ((place + 1) / self.side):
             place += 1
         elif point[axis] < self.low[axis] + self.span[axis] * (place / self.side):
@@ -71,7 +78,7 @@ class Lattice(NamedTuple):
         return (level << LEVEL_AT) | (1 << (dim * self.bits)) | code
 
     def depth(self, box: int) -> int:
-        """How often the whole space was halved to get this box."""
+        """How often the space must be halved to get this box."""
         dim = len(self.low)
         code = box & WITHIN
         depth = self.bits
@@ -92,7 +99,10 @@ class Lattice(NamedTuple):
         return float(min(value, self.high[axis]))
 
     def has(self, box: int) -> bool:
-        """Whether a number is that of a box: halving makes more where the number of finest boxes is no power of two."""
+        """Whether a box lies in the space.
+
+        Halving makes boxes outside it where the number of finest boxes along an axis is not a power of two.
+        """
         dim = len(self.low)
         depth = self.depth(box)
         inside = True
@@ -110,15 +120,15 @@ class Lattice(NamedTuple):
 
 
 def lattice(space: Any, dim: int, side: int) -> Lattice:
-    """The lattice of a space given as one (low, high) pair per axis, None for the unit cube."""
+    """Make the lattice of a space, which is one (low, high) pair per axis, or None for the unit cube."""
     if dim > MAX_AXES:
-        raise InvalidParameter(f"dim must be at most {MAX_AXES}: each split makes 2^dim boxes, got {dim}")
+        raise InvalidParameter(f"dim must be at most {MAX_AXES}, because each split makes 2^dim boxes, got {dim}")
     low, high = checked_space(space, dim)
     span = high - low
     bits = (side - 1).bit_length()
     if bits * dim > MAX_BITS:
         raise InvalidParameter(
-            f"the finest boxes must be at most 2^{MAX_BITS} in all, got {side} along each of {dim} axes"
+            f"a space must have at most 2^{MAX_BITS} finest boxes, got {side} along each of {dim} axes"
         )
     finest = np.maximum(np.maximum(np.abs(low), np.abs(high)) * 2.0**-50, np.finfo(np.float64).tiny)
     if (span / side < finest).any():
@@ -131,7 +141,7 @@ def lattice(space: Any, dim: int, side: int) -> Lattice:
 
 
 def checked_space(space: Any, dim: int) -> tuple[Floats, Floats]:
-    """The lower and the upper corner of a space."""
+    """Check a space, and return its lower and its upper corner."""
     if space is None:
         return np.zeros(dim), np.ones(dim)
     try:
@@ -149,7 +159,7 @@ def checked_space(space: Any, dim: int) -> tuple[Floats, Floats]:
 
 
 def units_of(grid: Lattice, points: Floats, levels: Ints) -> Ints:
-    """`Lattice.unit` for many points at once, by the same arithmetic."""
+    """Do what `Lattice.unit` does for an array of points, by the same arithmetic."""
     places = np.empty(points.shape, np.int64)
     for axis in range(points.shape[1]):
         low, span, x = grid.low[axis], grid.span[axis], points[:, axis]
@@ -163,7 +173,7 @@ def units_of(grid: Lattice, points: Floats, levels: Ints) -> Ints:
 
 
 def outside(grid: Lattice, points: Floats) -> Ints:
-    """The rows of the points that do not lie in the space."""
+    """The rows whose points do not lie in the space."""
     return np.flatnonzero(~((points >= grid.low) & (points <= grid.high)).all(axis=1))
 
 
@@ -176,7 +186,7 @@ def box_of(grid: Lattice, number: int, levels: Sequence[float] | None) -> Box:
 
 
 def samples_in(grid: Lattice, boxes: Ints, units: Ints) -> Ints:
-    """How many of these units lie in each of these boxes."""
+    """Count the units that lie in each of these boxes."""
     depths = np.array([grid.depth(box) for box in boxes.tolist()], np.int64)
     width = 1 << (len(grid.low) * (grid.bits - depths))
     first = ((boxes >> LEVEL_AT) << LEVEL_AT) | ((boxes & WITHIN) * width)
@@ -186,19 +196,20 @@ def samples_in(grid: Lattice, boxes: Ints, units: Ints) -> Ints:
 
 
 def depth_of(epsilon: float) -> int:
-    """⌊log₂(1/ε)⌋, exactly: the depth at which boxes of the unit cube have a side of at least ε."""
+    """⌊log₂(1/ε)⌋, computed exactly. It is the greatest depth at which boxes of the unit cube are at least ε wide."""
     mantissa, exponent = math.frexp(epsilon)  # ε = mantissa · 2^exponent, mantissa in [½, 1)
     return 1 - exponent if mantissa == 0.5 else -exponent
 
 
-# -- which point of a box is played: a base proposes a box; whoever counts online rounds turns it into a point ---------
+# -- which point of a box is played -----------------------------------------------------------------------------------
+# A base proposes a box. The policy or the simulation, which counts online rounds, turns the box into a point.
 
 
 @compiled
 class Centre(NamedTuple):
-    """The middle of the box."""
+    """Plays the middle of a box."""
 
-    part: float = 0.5  # of the way from the lower to the upper edge
+    part: float = 0.5  # how far the point lies on the way from the lower to the upper edge
 
     def fixed(self) -> bool:
         """Whether a box is always played at the same point."""
@@ -216,7 +227,7 @@ class Centre(NamedTuple):
 
 @compiled
 class Anywhere(NamedTuple):
-    """A uniform draw in the box, keyed by the online round and the place in the action."""
+    """Plays a uniform draw in a box. The draw depends on the online round and the place of the box in the action."""
 
     key: Words
 

@@ -1,4 +1,4 @@
-"""Arms with features: arms whose features are connected by nonzero inner products share one cell."""
+"""Cells of arms with features. Arms that are connected by nonzero inner products of their features share a cell."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from artreplay.compiling import Floats, Ints, compiled
 
 @compiled
 class FeatureComponents(NamedTuple):
-    """Connected components of arms under φₐ·φ_b ≠ 0."""
+    """The connected components of the graph in which arms a and b are neighbours if φₐ·φ_b ≠ 0."""
 
     cell: Ints  # of each arm
     arm: Ints  # arms in order of their cells
-    first: Ints  # where each cell's arms start in `arm`; one more entry ends the last
+    first: Ints  # where the arms of each cell begin in `arm`, with one more entry for the end
 
     def locate(self, unit: int) -> int:
         """The component an arm belongs to."""
@@ -23,12 +23,12 @@ class FeatureComponents(NamedTuple):
         return cell
 
     def unit(self, arm: int) -> int:
-        """Arms are selected one by one, though they share cells."""
+        """The arm itself, because selectors choose arms and not cells."""
         return arm
 
 
 def feature_components(features: Floats) -> FeatureComponents:
-    """The components of these arms, numbered by their lowest arm.
+    """Find the components of these arms. They are numbered in the order of their lowest arms.
 
     >>> feature_components(np.array([[1.0, 0.0], [0.0, 1.0], [0.5, 0.0]])).cell.tolist()
     [0, 1, 0]

@@ -1,4 +1,4 @@
-"""Adaptive cells: one tree of boxes for each level, whose leaves divide where samples are many."""
+"""Cells that adapt to the samples. Each level has a tree of boxes, whose leaves divide where there are many samples."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from artreplay.compiling import Ints, compiled, resized
 
 @compiled
 class Forest(NamedTuple):
-    """Nodes in the order in which they came to be; the first ones are the roots, one for each level.
+    """The nodes of the trees in the order in which they were made, beginning with a root for each level.
 
-    Leaves are cells: together they partition the space at each level. Children are halves along every axis, in
-    Z-order, side by side.
+    The leaves are the cells. At each level they partition the space. The children of a node halve it along every axis,
+    and stand next to each other, in Z-order.
     """
 
     child: Ints  # the first child of each node, −1 for a leaf
@@ -27,7 +27,7 @@ class Forest(NamedTuple):
     deepest: int
 
     def locate(self, unit: int) -> int:
-        """The leaf a box lies in; a finest box, or one that is a leaf itself."""
+        """The leaf that a box lies in. The box must be one of the finest, or a leaf itself."""
         node = unit >> LEVEL_AT
         code = unit & WITHIN
         at = self.dim * self.deepest
@@ -42,7 +42,7 @@ class Forest(NamedTuple):
         return node
 
     def holds(self, cell: int, unit: int) -> bool:
-        """Whether a node is a box itself, or a finest box lies in it."""
+        """Whether a node is this box, or contains it if it is one of the finest."""
         box = self.box[cell]
         above = self.dim * (self.deepest - self.depth[cell])
         inside: bool = unit == box or ((unit & WITHIN) >> above == box & WITHIN and unit >> LEVEL_AT == box >> LEVEL_AT)
@@ -84,7 +84,7 @@ class Forest(NamedTuple):
 
 
 def forest(grid: Lattice, levels: int, nodes: int) -> Forest:
-    """Roots only, with space for this many nodes."""
+    """Make a forest that has only its roots, and space for this many nodes."""
     child, parent, box, depth = (np.zeros(max(nodes, levels), np.int64) for _ in range(4))
     child[:levels] = parent[:levels] = -1
     box[:levels] = [(level << LEVEL_AT) | 1 for level in range(levels)]
@@ -92,7 +92,7 @@ def forest(grid: Lattice, levels: int, nodes: int) -> Forest:
 
 
 def leaves_of(cells: Forest, units: Ints) -> Ints:
-    """`Forest.locate` for many finest boxes at once."""
+    """Do what `Forest.locate` does for an array of finest boxes."""
     size = int(cells.size[0])
     leaf = np.flatnonzero(np.asarray(cells.child[:size]) < 0)
     box, depth = np.asarray(cells.box)[leaf], np.asarray(cells.depth)[leaf]
@@ -103,7 +103,7 @@ def leaves_of(cells: Forest, units: Ints) -> Ints:
 
 
 def is_whole(cells: Forest, levels: int) -> bool:
-    """Whether arrays that came from a file are a forest: every node but the roots is the child of one other."""
+    """Whether arrays from a file are a forest, in which every node except the roots is the child of exactly one."""
     size, fan = int(cells.size[0]), 1 << cells.dim
     if not levels <= size <= len(cells.child):
         return False

@@ -1,4 +1,4 @@
-"""A fixed grid: every finest box, at every level, is a cell."""
+"""The cells of a fixed grid. Every finest box, at every level, is a cell."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ _MAX_BOXES = 1 << 26
 
 @compiled
 class GridCells(NamedTuple):
-    """The boxes of a grid in Z-order, level by level; each level has a power of two of places, the last ones empty.
+    """The boxes of a grid, level by level and inside a level in Z-order.
 
-    So a tournament over all cells has one subtree for each level.
+    The number of places of a level is rounded up to a power of two, and the last places are empty. A tournament over
+    all cells then has one subtree for each level.
     """
 
     place: Ints  # of each Z-order code among the boxes; −1 outside the space
-    code: Ints  # the other way round
+    code: Ints  # of each box: its Z-order code
     places: int  # of one level
     top: int  # the leading bit in the number of a finest box
 
@@ -49,8 +50,8 @@ def grid_cells(grid: Lattice, levels: int = 1) -> GridCells:
     if codes * levels > _MAX_BOXES:
         over = "" if levels == 1 else f" over all {levels} levels"
         raise InvalidParameter(
-            f"a grid must have at most {_MAX_BOXES:,} boxes{over}, got {grid.side} along each of {dim} axes: "
-            "a tree divides only where it matters"
+            f"a grid must have at most {_MAX_BOXES:,} boxes{over}, got {grid.side} along each of {dim} axes. "
+            "Use a tree, which divides only where it matters"
         )
     axes = np.meshgrid(*[np.arange(grid.side)] * dim, indexing="ij")
     code = np.sort(interleaved(np.stack([axis.ravel() for axis in axes], axis=1), grid.bits))

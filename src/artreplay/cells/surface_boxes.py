@@ -1,4 +1,4 @@
-"""The finest boxes of a space side by side, for surfaces that are fitted to all of them."""
+"""The finest boxes of a space in rows and columns, for surfaces that are fitted to all of them."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from artreplay.morton import interleaved
 
 @compiled
 class SurfaceBoxes(NamedTuple):
-    """The finest boxes at each level, in slots; the last axis runs fastest.
+    """The finest boxes at each level, each with a slot. Slots are counted with the last axis running fastest.
 
-    A cell is all boxes at one level, or at all levels.
+    A cell consists of all boxes at one level, or of all boxes at all levels.
     """
 
     place: Ints  # of each Z-order code among the boxes; −1 outside the space
-    code: Ints  # the other way round
+    code: Ints  # of each box: its Z-order code
     top: int  # the leading bit in the number of a finest box
     apart: int  # 1 if each level is a cell of its own, 0 if there is one cell for all levels
 
     def slot(self, unit: int) -> int:
-        """Where a finest box lies, at its level, among all of them."""
+        """The slot of a finest box at its level."""
         slot: int = (unit >> LEVEL_AT) * len(self.code) + self.place[(unit & WITHIN) - self.top]
         return slot
 

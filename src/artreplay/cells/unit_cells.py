@@ -1,4 +1,4 @@
-"""Which cell a unit lies in, as a ledger asks for it: by a table, in a grid, or in the leaves of trees."""
+"""Tells a ledger which cell a unit lies in, by a table, in a grid, or in the leaves of trees."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from artreplay.compiling import Ints, compiled
 
 @compiled
 class CellTable(NamedTuple):
-    """Cells that never change, by a table of the units; a unit that is not in it lies in the last cell.
+    """Cells that never change, in a table with the cell of each unit. Units that are not in it lie in the last cell.
 
-    Without any units in it there is one cell for everything.
+    A table without units means that there is one cell for everything.
     """
 
     cell: Ints  # of each unit
-    last: int  # a cell without rows, of all other units
+    last: int  # the cell of all other units, which has no rows
 
     def table_entry(self, unit: int) -> int:
         """The cell a unit lies in."""
@@ -32,14 +32,14 @@ class CellTable(NamedTuple):
         return self.table_entry(unit)
 
     def share(self, algorithm: Any, ledger: Any, cell: int) -> None:
-        """Nothing is ever divided."""
+        """Do nothing, because these cells never divide."""
 
 
 @compiled
 class GridBoxes(NamedTuple):
     """The boxes of a grid, which the algorithm knows."""
 
-    dim: int  # of the space; a component without any field cannot be compiled
+    dim: int  # the dimension of the space, only because a component without any field cannot be compiled
 
     def find(self, algorithm: Any, unit: int) -> int:
         """The cell a unit lies in."""
@@ -47,14 +47,14 @@ class GridBoxes(NamedTuple):
         return cell
 
     def share(self, algorithm: Any, ledger: Any, cell: int) -> None:
-        """Nothing is ever divided."""
+        """Do nothing, because these cells never divide."""
 
 
 @compiled
 class Leaves(NamedTuple):
     """The leaves of trees, which the algorithm divides."""
 
-    dim: int  # of the space
+    dim: int  # the dimension of the space, only because a component without any field cannot be compiled
 
     def find(self, algorithm: Any, unit: int) -> int:
         """The cell a unit lies in now."""
@@ -62,7 +62,7 @@ class Leaves(NamedTuple):
         return cell
 
     def share(self, algorithm: Any, ledger: Any, cell: int) -> None:
-        """Give a leaf its share of the rows of the cells it came from, which were divided since."""
+        """Give a leaf its share of the rows of the cells that were divided into it."""
         cells = algorithm.whole.cells
         while ledger.start[cell] < 0:
             above = cells.parent[cell]
@@ -72,13 +72,13 @@ class Leaves(NamedTuple):
 
 
 class UnitCells(NamedTuple):
-    """The cells of a base as they are now."""
+    """The cells that a base has now."""
 
-    find: Any  # Table, GridBoxes, Leaves, or what an object of the user's own says
-    size: int  # how many there are
-    space: int = 0  # how many there can be before arrays must grow, where cells divide
-    parent: Ints | None = None  # of each cell: the one that it is a part of, where cells divide
-    own: Any = None  # the cells of the algorithm, where they are boxes
+    find: Any  # Table, GridBoxes, Leaves, or a wrapper of the user's own object
+    size: int  # how many cells there are
+    space: int = 0  # where cells divide: how many there can be before arrays must grow
+    parent: Ints | None = None  # where cells divide: the cell that each one is a part of
+    own: Any = None  # the cells of the algorithm, if they are boxes
 
     def of(self, units: Ints) -> Ints:
         """The cell that each unit lies in now."""
@@ -95,11 +95,11 @@ class UnitCells(NamedTuple):
 
 
 def table_of(cell: Ints) -> UnitCells:
-    """Cells by a table of the cell of every unit, with a last one that has no rows."""
+    """Make cells from a table of the cell of every unit, and add a last one without rows."""
     n_cells = int(cell.max(initial=-1)) + 1
     return UnitCells(CellTable(np.ascontiguousarray(cell), n_cells), n_cells + 1)
 
 
 def one_cell() -> UnitCells:
-    """Everything in one cell."""
+    """Put everything into one cell."""
     return UnitCells(CellTable(np.empty(0, np.int64), 0), 1)

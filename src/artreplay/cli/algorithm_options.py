@@ -1,4 +1,4 @@
-"""Options that say how an algorithm explores and how far it trusts its log, as the command line writes them."""
+"""Options for how an algorithm explores and how far it trusts its log, as the command line writes them."""
 
 from __future__ import annotations
 
@@ -14,29 +14,28 @@ _LEVELS = ("++", "log", "moss")
 LevelOption = Annotated[str | None, typer.Option(help="How much KLUCB explores: ++, log or moss.")]
 BonusOption = Annotated[
     str | None,
-    typer.Option(metavar="NAME[:VALUE]", help="theory, practical:0.1 or kl:++, for algorithms that take a bonus."),
+    typer.Option(metavar="NAME[:VALUE]", help="theory, practical:0.1 or kl:++. Only for algorithms with a bonus."),
 ]
-PriorOption = Annotated[
-    str | None, typer.Option(metavar="A,B", help="The Beta prior of thompson; log fits it to the log.")
-]
+PriorOption = Annotated[str | None, typer.Option(metavar="A,B", help="The Beta prior of thompson, or log to fit one.")]
 DriftOption = Annotated[
     str | None,
     typer.Option(
         metavar="V",
-        help="How far the log's means may lie from today's: a number, red=0.1,blue=0 by arm, or a column of the log.",
+        help="How far the log's means may lie from today's: a number, numbers by arm (red=0.1,blue=0), or a "
+        "column of the log.",
     ),
 ]
 
 
 def tuning_of(level: str | None, bonus_: str | None, prior: str | None) -> dict[str, Any]:
-    """What the options say, by the names that parameters have in Python; None where they say nothing."""
+    """Return what the options say, by the names of parameters in Python. None stands for an option left out."""
     if level not in (None, *_LEVELS):
         raise InvalidParameter(f"--level must be {', '.join(_LEVELS)}, got {level!r}")
     return {"level": level, "bonus": _bonus_of(bonus_), "prior": _prior_of(prior)}
 
 
 def column_or_drift(text: str | None) -> tuple[str | None, str | None]:
-    """What --drift says: the column it names, or a number, or pairs of arms and numbers.
+    """Read what --drift says: the column that it names, or a number, or pairs of arms and numbers.
 
     >>> column_or_drift("stale"), column_or_drift("0.1"), column_or_drift("red=0.1")
     (('stale', None), (None, '0.1'), (None, 'red=0.1'))
@@ -51,7 +50,7 @@ def column_or_drift(text: str | None) -> tuple[str | None, str | None]:
 
 
 def drift_of(text: str | None, labels: dict[str, Any]) -> Any:
-    """A drift that is written as a number, or for some arms by their names; None if nothing is said."""
+    """Read a drift that is written as a number, or as numbers for arms by name. Return None if there is none."""
     if text is None:
         return None
     if "=" not in text:

@@ -21,7 +21,7 @@ from artreplay.errors import InvalidParameter
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
 app.command()(demo)
 app.command()(recommend)
-# A reward may be negative, and −1 is not an option.
+# A reward may be negative, and -1 must not look like an option.
 app.command(context_settings={"ignore_unknown_options": True})(tell)
 app.command()(index)
 app.command()(inspect)
@@ -34,10 +34,10 @@ app.add_typer(study, name="study")
 @app.command("report", hidden=True, context_settings=ANY_ARGUMENTS)
 @app.command("reproduce", hidden=True, context_settings=ANY_ARGUMENTS)
 def reproduce() -> None:
-    """Say where the reproduction of the paper went."""
+    """Say where the reproduction of the paper is now."""
     raise InvalidParameter(
-        "the paper's figures and numbers are made by a program beside this package: in a copy of its repository, "
-        "`make reproduce` makes all of them and `python -m reproduction --help` says what else there is"
+        "the paper's figures and numbers are made by a separate program. In a copy of this package's repository, "
+        "`make reproduce` makes all of them, and `python -m reproduction --help` lists what else it does"
     )
 
 
@@ -55,10 +55,10 @@ def artreplay(
         bool, typer.Option("--version", callback=_say_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
-    """Warm-start any bandit algorithm from logged data, reading only the part of the log that matters."""
+    """Start any bandit algorithm from logged data, and read only the part of the log that matters."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit code: 0, 2 if it is refused, 1 where a check fails, 130 on Ctrl-C."""
+    """Run a command and return its exit code: 0, 1 if a check fails, 2 if the command is refused, 130 on Ctrl-C."""
     add_plug_ins(app)
     return run_command(app, "artreplay", arguments)

@@ -1,4 +1,4 @@
-"""`check`: what makes replay exact, tried on an algorithm of the user's own."""
+"""`check`: tests whether replay is exact for an algorithm of the user's own."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -34,20 +34,18 @@ from artreplay.testing import (
     check_values,
 )
 
-_NOT_RUN = "could not be run"
-
 
 def check(
     target: Annotated[
         str,
         typer.Argument(
             metavar="MODULE:FACTORY",
-            help="A function that makes a fresh algorithm when it is called without arguments.",
+            help="A function without parameters that makes a fresh algorithm.",
         ),
     ],
     arms: Annotated[
         str | None,
-        typer.Option(metavar="N or A,B,C", help="How many arms, or their labels; by default the algorithm's own."),
+        typer.Option(metavar="N or A,B,C", help="How many arms, or their labels. By default the algorithm's own."),
     ] = None,
     dim: Annotated[int | None, typer.Option(help="Units are points of the unit cube with this many axes.")] = None,
     levels: Annotated[str | None, typer.Option(metavar="A,B,C", help="Levels of effort of these points.")] = None,
@@ -57,63 +55,67 @@ def check(
     horizon: Annotated[int, typer.Option(help="Rounds played in each case.")] = 12,
     rewards: Annotated[
         str | None,
-        typer.Option(metavar="A,B,C", help="Rewards to draw from; by default 0, 0.5 and 1, and some tenths."),
+        typer.Option(metavar="A,B,C", help="Rewards to draw from. By default 0, 0.5 and 1, and some tenths."),
     ] = None,
     relation: Annotated[
         str | None,
-        typer.Option(metavar="MODULE:NAME", help="What ArtificialReplay is given as its relation."),
+        typer.Option(metavar="MODULE:NAME", help="The relation for ArtificialReplay."),
     ] = None,
-    delays: Annotated[
-        int, typer.Option(help="The most rounds that a reward is late, in the check of the journal.")
-    ] = 3,
+    delays: Annotated[int, typer.Option(help="How many rounds late a reward may be, in the check of the journal.")] = 3,
 ) -> None:
-    """Check an algorithm of your own.
+    """Check your own algorithm.
 
-    Tries whether Artificial Replay is exact for it, on small random logs. MODULE is a module that can be imported from
-    here, or a path to a file. Exits with 1 if a check fails, and shows the smallest counterexample that was found.
+    Tests on small random logs whether Artificial Replay is exact for it. MODULE is a module that Python can import, or
+    the path of a file. If a check fails, shows the smallest counterexample it found and exits with 1.
     """
     make_base = _factory(target)
     units = _units(arms, dim, levels)
     with _own_errors_as_sentences(target):
         base = make_base()
     if units is None and not any(hasattr(base, name) for name in ("arms", "n_arms", "dim")):
-        raise InvalidParameter(f"--arms or --dim must be given: what {target} makes has no arms, n_arms or dim")
+        raise InvalidParameter(f"--arms or --dim must be given, because what {target} makes has no arms, n_arms or dim")
     options: dict[str, Any] = {"cases": cases, "max_history": max_history, "horizon": horizon, "seed": seed}
     if rewards is not None:
         options["rewards"] = _numbers("--rewards", rewards)
     related = {} if relation is None else {"relation": _factory(relation)}
-    rows: list[tuple[str, ...]] = []
-    notes: list[str] = []
-    has_failed = False
-    first_error: ArtReplayError | None = None
-    for name, run in _checks_of(base, related, delays).items():
-        try:
-            with _own_errors_as_sentences(target), _status(f"{name}: up to {cases:,} cases"):
-                summary = run(make_base, units, **options)
-        except CheckFailed as counterexample:
-            notes.append(str(counterexample))
-            rows.append((name, "fails", NONE, NONE, NONE))
-            has_failed = True
-        except ArtReplayError as error:  # the others may still find something
-            first_error = first_error or error
-            notes.append(f"{name}: {error}")
-            rows.append((name, _NOT_RUN, NONE, NONE, NONE))
-            has_failed = True
-        else:
-            verdict = "holds" if summary.telling else "holds, but nothing was tested"
-            rows.append((name, verdict, count(summary.cases), percent(summary.share), count(summary.longest)))
-            notes += [f"{name}: {note}" for note in summary.notes]
-    if first_error is not None and all(row[1] == _NOT_RUN for row in rows):
-        raise first_error
-    show(table(("check", "verdict", "cases", "not vacuous", "longest log"), rows, texts=2))
-    for sentence in notes:
-        show("", sentence)
-    if has_failed:
+    checks = _checks_of(base, related, delays)
+    outcomes = [_outcome(name, target, partial(run, make_base, units, **options)) for name, run in checks.items()]
+    errors = [one.error for one in outcomes if one.error is not None]
+    if len(errors) == len(outcomes):
+        raise errors[0]
+    show(table(("check", "verdict", "cases", "not vacuous", "longest log"), [one.row for one in outcomes], texts=2))
+    for one in outcomes:
+        for note in one.notes:
+            show("", note)
+    if any(one.has_failed for one in outcomes):
         raise typer.Exit(1)
 
 
+class _Outcome(NamedTuple):
+    """What a check found: a row of the table, and what is said below it."""
+
+    row: tuple[str, ...]
+    notes: list[str]
+    has_failed: bool = True
+    error: ArtReplayError | None = None  # where it could not be run
+
+
+def _outcome(name: str, target: str, run: Callable[[], Summary]) -> _Outcome:
+    """Run a check. One that breaks does not lose the verdicts of the others, which may still find something."""
+    try:
+        with _own_errors_as_sentences(target), _status(f"checking: {name}"):
+            summary = run()
+    except CheckFailed as counterexample:
+        return _Outcome((name, "fails", NONE, NONE, NONE), [str(counterexample)])
+    except ArtReplayError as error:
+        return _Outcome((name, "could not be run", NONE, NONE, NONE), [f"{name}: {error}"], error=error)
+    verdict = "holds" if summary.telling else "holds, but nothing was tested"
+    row = (name, verdict, count(summary.cases), percent(summary.share), count(summary.longest))
+    return _Outcome(row, [f"{name}: {note}" for note in summary.notes], has_failed=False)
+
+
 def _checks_of(base: Any, related: dict[str, Any], delays: int) -> dict[str, Callable[..., Summary]]:
-    """The checks for a base: what makes it exact depends on how it is read."""
+    """Return the checks for a base. What makes a base exact depends on how it is read."""
     own: dict[str, Callable[..., Summary]]
     if not related and offers_value(base):
         own = {"values": check_values}
@@ -139,7 +141,7 @@ def _units(arms: str | None, dim: int | None, levels: str | None) -> Any:
     if arms is not None and dim is not None:
         raise InvalidParameter("give --arms or --dim, not both")
     if levels is not None and dim is None:
-        raise InvalidParameter("--levels are those of points: give --dim too")
+        raise InvalidParameter("--levels are levels of points. Give --dim too")
     if dim is not None:
         return Points(dim, None if levels is None else checked_levels(_numbers("--levels", levels)))
     if arms is None:
@@ -172,8 +174,8 @@ def _module(place: str) -> ModuleType:
     path = Path(place)
     if not path.is_file():
         raise InvalidFile("does not exist", file=path)
-    sys.path.insert(0, str(path.parent.resolve()))  # for what it imports from beside it
-    name = f"checked_{path.stem}"  # under its own name it could hide a module of Python's
+    sys.path.insert(0, str(path.parent.resolve()))  # for modules next to it that it imports
+    name = f"checked_{path.stem}"  # its own name could hide a module of Python
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise InvalidFile("is not a Python file", file=path)
@@ -185,7 +187,7 @@ def _module(place: str) -> ModuleType:
 
 @contextmanager
 def _own_errors_as_sentences(what: str, verb: str = "could not be run") -> Iterator[None]:
-    """Whatever goes wrong in the user's own code, in one sentence with its place."""
+    """Turn any error of the user's own code into one sentence that names the place."""
     try:
         yield
     except ArtReplayError:
@@ -199,7 +201,7 @@ def _own_errors_as_sentences(what: str, verb: str = "could not be run") -> Itera
 
 @contextmanager
 def _status(words: str) -> Iterator[None]:
-    """Says on a terminal what is going on."""
+    """Show on a terminal what is going on."""
     if not sys.stderr.isatty():
         yield
         return

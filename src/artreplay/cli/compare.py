@@ -15,7 +15,7 @@ from artreplay.engine.runs import mean_and_error
 from artreplay.environments import ArmEnvironment
 
 REPLAY, FULL_START = "artificial replay", "full start"
-MAX_ROUNDS_IN_MEMORY = 20_000_000  # of all replications, kept in memory: about half a gigabyte for each policy
+MAX_ROUNDS_IN_MEMORY = 20_000_000  # rounds of all replications that are kept, about half a gigabyte for each policy
 
 
 @dataclass(frozen=True)
@@ -33,12 +33,12 @@ class PolicyRuns:
 
     runs: dict[str, Runs]
     history: int
-    identical: int | None  # replications in which replay and full start did the same; None if nobody can say
+    identical: int | None  # replications in which replay and full start played the same; None if unknown
     seconds: float
     compiled: int  # loops that were compiled for the first time
 
     def summaries(self) -> list[dict[str, Any]]:
-        """What is worth saying about each policy."""
+        """Return the numbers that are shown for each policy."""
         return [{"policy": name, **self._summary(runs)} for name, runs in self.runs.items()]
 
     def _summary(self, runs: Runs) -> dict[str, Any]:
@@ -62,9 +62,8 @@ def compare(
     horizon: int,
     replications: int,
     seed: int,
-    threads: int | None = None,
 ) -> PolicyRuns:
-    """Let each play the same replications; what every round was like is kept unless that is too much to keep."""
+    """Let each policy play the same replications. Every round is kept, unless there are too many."""
     began, compiled = time.perf_counter(), loops_compiled()[0]
     fits = replications * horizon * env.budget <= MAX_ROUNDS_IN_MEMORY
     runs = {
@@ -76,7 +75,6 @@ def compare(
             horizon=horizon,
             replications=replications,
             seed=seed,
-            threads=threads,
             keep="all" if fits else "final",
         )
         for contestant in contestants
@@ -91,7 +89,7 @@ def compare(
 
 
 def identical_replications(mine: Runs | None, theirs: Runs | None) -> int | None:
-    """In how many replications two policies took the same action in every round."""
+    """Count the replications in which two policies took the same action in every round."""
     if mine is None or theirs is None or mine.actions is None or theirs.actions is None:
         return None
     same = mine.actions == theirs.actions
@@ -99,7 +97,7 @@ def identical_replications(mine: Runs | None, theirs: Runs | None) -> int | None
 
 
 def show_comparison(comparison: PolicyRuns, horizon: int, replications: int, note: str = "") -> None:
-    """The table, whether replay and full start did the same, and the time it took."""
+    """Print the table, whether replay and full start played the same, and the time it took."""
     headers = ("policy", f"regret at round {horizon:,}", "used before round 1", f"used by round {horizon:,}", "unused")
     rows = [
         (
@@ -116,13 +114,13 @@ def show_comparison(comparison: PolicyRuns, horizon: int, replications: int, not
         words = f"identical in {comparison.identical:,} of {replications:,} replications, action by action"
         show(f"{REPLAY} and {FULL_START}: {words}{note}")
     elif REPLAY in comparison.runs and FULL_START in comparison.runs:
-        show(f"{REPLAY} and {FULL_START}: not compared, too many rounds to keep every action")
+        show(f"{REPLAY} and {FULL_START}: not compared, because there are too many rounds to keep every action")
     show(f"took {seconds(comparison.seconds)}{_compiling(comparison.compiled)}")
 
 
 def _how_many(replications: int) -> str:
     if replications == 1:
-        return "one replication, so that there is no standard error"
+        return "one replication, so there is no standard error"
     return f"means over {replications:,} replications, ± one standard error"
 
 

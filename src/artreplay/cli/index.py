@@ -1,4 +1,4 @@
-"""`index`: a log laid out for reading in parts."""
+"""`index`: writes a log in the layout that policies read in parts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def index(
     reward: RewardOption = None,
     path: Annotated[
         str | None,
-        typer.Option("--output", "-o", help="Where to lay the log out: a new folder, or an address (s3://…)."),
+        typer.Option("--output", "-o", help="Where to write the indexed log: a new folder, or an address (s3://…)."),
     ] = None,
     order: OrderOption = None,
     order_seed: OrderSeedOption = None,
@@ -38,12 +38,12 @@ def index(
     until: Annotated[int | None, typer.Option(help="Use only this many rows of the log, from its beginning.")] = None,
     table: TableOption = None,
     csv: CsvOption = None,
-    memory: Annotated[str, typer.Option(help="How much memory sorting may take.")] = "2GB",
+    memory: Annotated[str, typer.Option(help="How much memory sorting may use.")] = "2GB",
     sorted_: Annotated[
         bool,
         typer.Option(
             "--sorted",
-            help="LOG is a folder of Parquet files that another engine sorted by arm and order: only look through it.",
+            help="LOG is a folder of Parquet files that are already sorted by arm and order. Only check them.",
         ),
     ] = False,
     append: Annotated[
@@ -53,18 +53,18 @@ def index(
         bool | None,
         typer.Option(
             "--grown/--no-grown",
-            help="With --append: LOG begins with the rows that are there and has grown, or all its rows are new.",
-            show_default="all are new, and what looks otherwise is refused",
+            help="With --append: LOG is the whole log, which has grown, or holds only new rows (--no-grown).",
+            show_default="only new rows; a log that seems to have grown is refused",
         ),
     ] = None,
     compact: Annotated[
-        bool, typer.Option("--compact", help="Merge what was added to the indexed log LOG into one file.")
+        bool, typer.Option("--compact", help="Merge all files of the indexed log LOG into one.")
     ] = False,
     check: Annotated[
         bool, typer.Option("--check", help="Compare the files of the indexed log LOG with their checksums.")
     ] = False,
 ) -> None:
-    """Index a log: write it to disk in an order that lets policies read only the part they need.
+    """Index a log: write it to disk in an order in which policies can read only the part they need.
 
     The folder appears once it is complete. `recommend`, `inspect` and `ar.open_history` open it.
     """
@@ -72,38 +72,43 @@ def index(
         _check(log)
         return
     if compact:
-        files = compact_history(log)
-        show(f"{log}: {files} {'file' if files == 1 else 'files'} before, one now, {size(open_log(log).bytes)}")
+        _compact(log)
         return
-    columns: Any = {"unit": unit, "reward": reward, "order": order, "allowance": allowance}
+    where: dict[str, Any] = {"table": table, "csv": csv_of(csv)}
+    options: dict[str, Any] = {"unit": unit, "reward": reward, "order": order, "allowance": allowance, "until": until}
     within = _names(segments)
     # What makes segments is a context, whether it is named twice or not.
-    columns["contexts"] = list(dict.fromkeys([*_names(contexts), *within])) or None
+    known = list(dict.fromkeys([*_names(contexts), *within])) or None
+    options |= where | {"seed": order_seed, "contexts": known, "segments": within or None}
     if sorted_:
-        with Stages() as stages:
-            how: Any = {"until": until, "seed": order_seed, "table": table, "csv": csv_of(csv)}
-            how["segments"] = within or None
-            index_history(log, path, **columns, **how, already_sorted=True, advance=stages.advance)
-        adopted = open_log(log)
-        show(f"{place_of(log)}: {len(adopted):,} rows in {len(adopted.directory.files):,} files")
+        _adopt(log, path, options)
         return
     if path is None:
         raise InvalidParameter("-o must name the folder to make or, with --append, the indexed log to add to")
-    where: Any = {"table": table, "csv": csv_of(csv)}
+    added = None
     with errors_in(file=place_of(log)):
         say_dialect_of(log, **where)
-    with errors_in(file=place_of(log)), Stages() as stages:
-        if append:
-            added = append_history(log, path, grown=grown, **where, memory=memory, advance=stages.advance)
-        else:
-            added = -1
-            how = {"until": until, "seed": order_seed, **where, "memory": memory, "segments": within or None}
-            index_history(log, path, **columns, **how, advance=stages.advance)
+        with Stages() as stages:
+            if append:
+                added = append_history(log, path, grown=grown, **where, memory=memory, advance=stages.advance)
+            else:
+                index_history(log, path, **options, memory=memory, advance=stages.advance)
     laid_out = open_log(path)
-    rows, stored_size, where = f"{len(laid_out):,} rows", size(laid_out.bytes), place_of(path)
-    show(
-        f"{where}: {rows}, {stored_size}" if added < 0 else f"{where}: {added:,} rows added, {rows} now, {stored_size}"
-    )
+    rows, stored_size = f"{len(laid_out):,} rows", size(laid_out.bytes)
+    show(f"{place_of(path)}: {rows if added is None else f'{added:,} rows added, {rows} now'}, {stored_size}")
+
+
+def _compact(path: str) -> None:
+    files = compact_history(path)
+    show(f"{path}: {files} {'file' if files == 1 else 'files'} before, one now, {size(open_log(path).bytes)}")
+
+
+def _adopt(folder: str, path: str | None, options: dict[str, Any]) -> None:
+    """Look through the files that another engine sorted."""
+    with Stages() as stages:
+        index_history(folder, path, **options, already_sorted=True, advance=stages.advance)
+    log = open_log(folder)
+    show(f"{place_of(folder)}: {len(log):,} rows in {len(log.directory.files):,} files")
 
 
 def _names(text: str | None) -> list[str]:
@@ -117,9 +122,9 @@ def _check(path: str) -> None:
 
 
 class Stages:
-    """One progress bar over the stages of indexing, some of which run in threads of DuckDB."""
+    """One progress bar for all stages of indexing, some of which run in threads of DuckDB."""
 
-    _parts: ClassVar[dict[str, tuple[float, float]]] = {  # where each begins and ends
+    _parts: ClassVar[dict[str, tuple[float, float]]] = {  # the part of the bar for each
         "looking at the log": (0.0, 0.25),
         "ordering": (0.25, 0.45),
         "writing": (0.45, 1.0),
@@ -133,7 +138,7 @@ class Stages:
         return self
 
     def advance(self, stage: str, done: int, rows: int | None) -> None:
-        """Show how far a stage is; one of unknown length stays at its beginning."""
+        """Show how far a stage is. A stage of unknown length stays at its start."""
         first, last = self._parts[stage]
         self._bar.update(first + (last - first) * (done / rows if rows else 0.0))
 

@@ -1,4 +1,4 @@
-"""`inspect`: a look at a log, what it can decide, and what it will cost to read."""
+"""`inspect`: what a log covers, what it can decide, and how much of it replay will read."""
 
 from __future__ import annotations
 
@@ -58,20 +58,25 @@ def inspect(
     order_seed: OrderSeedOption = None,
     table: TableOption = None,
     csv: CsvOption = None,
-    horizon: Annotated[int | None, typer.Option(help="Rounds to come; by default as many as the log has rows.")] = None,
-    algorithm: Annotated[str, typer.Option(help="Whose bonus and reading are judged, over arms.")] = name_of(KLUCB),
+    horizon: Annotated[int | None, typer.Option(help="Rounds to come. By default as many as the log has rows.")] = None,
+    algorithm: Annotated[str, typer.Option(help="The algorithm to judge, over arms.")] = name_of(KLUCB),
     bonus: BonusOption = None,
     prior: PriorOption = None,
     drift: DriftOption = None,
     reward_range: RewardRangeOption = None,
     propensity: Annotated[
-        str | None, typer.Option(help="The column with the probability of the logged choice: what would an arm earn?")
+        str | None,
+        typer.Option(
+            help="The column with the probability of the logged choice. Shows what the best arm would have earned."
+        ),
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Draw what the log can decide: .png, .pdf or .svg.")] = None,
-    all_groups: Annotated[bool, typer.Option("--all", help=f"Show all arms, not {MAX_ROWS} at most.")] = False,
+    out: Annotated[
+        Path | None, typer.Option(help="Draw what the log can decide in this file: .png, .pdf or .svg.")
+    ] = None,
+    all_groups: Annotated[bool, typer.Option("--all", help=f"Show all arms, not only {MAX_ROWS}.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Inspect a log: what it covers, what it can decide, what replay will read of it, and what could mislead."""
+    """Inspect a log: what it covers, what it can decide, how much replay will read, and what could mislead."""
     kind = None if out is None else checked_figure(out)
     cls = class_of(algorithm)
     tuning = tuning_of(level, bonus, prior) | {"reward_range": reward_range}
@@ -114,7 +119,9 @@ def _looked_at(log: str, columns: dict[str, Any], totals: dict[str, Any], how: d
 
 def _draw(decisions: Decisions | None, cls: type[ArmAlgorithm], out: Path, kind: str) -> None:
     if decisions is None:
-        raise InvalidParameter("--out needs a log of arms with rewards in their range: there is nothing to draw")
+        raise InvalidParameter(
+            "--out needs a log of arms with rewards in their range, and this log has nothing to draw"
+        )
     from artreplay.plots.log_figures import draw_outlook
 
     headline, *more = what_it_decides(decisions.outlook)
@@ -124,20 +131,20 @@ def _draw(decisions: Decisions | None, cls: type[ArmAlgorithm], out: Path, kind:
 
 
 def _inspected(totals: Totals) -> Inspection:
-    """What can be said of totals: nothing of their order."""
+    """Report on totals, which say nothing of the order of rows."""
     whole = Totals.of(totals)
     rows = zip(whole.labels, whole.counts.tolist(), whole.sums.tolist(), strict=True)
     groups = [Group(arm, n, total / n, math.nan, False, 0) for arm, n, total in rows if n]
     inspection = Inspection(rows=len(totals), groups=groups)
     if not groups:
-        inspection.warnings.append("the log is empty: a policy over it starts from nothing")
+        inspection.warnings.append("the log is empty, so a policy over it starts from nothing")
     return inspection
 
 
 def _outlook(
     cls: type[ArmAlgorithm], tuning: dict[str, Any], inspection: Inspection, rounds: int | None, drift: str | None
 ) -> Decisions | None:
-    """What the log can decide; None for points, an empty log, and rewards that are not in their range."""
+    """Return what the log can decide, or None for points, an empty log, and rewards outside their range."""
     low, high = tuning["reward_range"] or (0.0, 1.0)
     bounds = [] if math.isnan(inspection.low) else [inspection.low, inspection.high]
     if inspection.kind != "arms" or not inspection.groups or not all(low <= value <= high for value in bounds):
@@ -151,19 +158,19 @@ def _outlook(
 
 
 def _allowed(drift: str | None, base: ArmAlgorithm, groups: Sequence[Group]) -> dict[Any, float]:
-    """The allowance of each arm; the mean of its rows where the log has a column of them."""
+    """Return the allowance of each arm, or the mean of its rows if the log has a column of allowances."""
     labels = {str(label): label for label in base.arms}
     allowances = drift_of(drift, labels)
     if allowances is None and not (allowances := {group.name: group.allowance for group in groups if group.allowance}):
         return {}
-    ArtificialReplay(base, History([], []), drift=allowances)  # which refuses what cannot be
+    ArtificialReplay(base, History([], []), drift=allowances)  # refuses an impossible drift
     return allowances if isinstance(allowances, dict) else dict.fromkeys(labels.values(), allowances)
 
 
 def _off_policy(
     log: str, columns: dict[str, Any], propensity: str, how: dict[str, Any], decisions: Decisions | None
 ) -> OffPolicy:
-    """What the arm that is recommended earns, against what was played."""
+    """Compare what the recommended arm would have earned with what was played."""
     if decisions is None or not isinstance(columns["unit"], str) or columns["reward"] is None:
         raise InvalidParameter("--propensity needs --unit and --reward, and a log of arms with rewards in their range")
     action = ArtificialReplay(decisions.base, decisions.totals).ask()
@@ -171,15 +178,15 @@ def _off_policy(
     return weighted_rows(log, columns["unit"], columns["reward"], propensity, **how).estimate(arm)
 
 
-# -- what is said ---------------------------------------------------------------------------------------------------
+# -- sentences ------------------------------------------------------------------------------------------------------
 
 
 def what_it_decides(forecast: Outlook) -> list[str]:
-    """What the log can decide, in sentences."""
+    """Say in sentences what the log can decide."""
     arms, worse = len(forecast.standings), sum(one.is_worse for one in forecast.standings)
     rewards = f"Rewards of {forecast.successes:,.0f} in all, over {arms:,} arms,"
     if arms < 2:
-        return ["The log has one arm only: there is nothing to decide."]
+        return ["The log has only one arm, so there is nothing to decide."]
     if worse == 0:
         sentences = [f"{rewards} cannot tell the arms apart."]
     elif forecast.undecided == 0:
@@ -187,7 +194,7 @@ def what_it_decides(forecast: Outlook) -> list[str]:
     else:
         names = [text_of(one.arm) for one in forecast.standings if not one.is_worse and one.arm != forecast.leader]
         more = f" and {len(names) - _MAX_NAMED:,} more" if len(names) > _MAX_NAMED else ""
-        race = f"still in the race with it: {', '.join(names[:_MAX_NAMED])}{more}"
+        race = f"these may be as good: {', '.join(names[:_MAX_NAMED])}{more}"
         sentences = [f"{worse:,} of {arms:,} arms are clearly worse than {text_of(forecast.leader)}; {race}."]
     if forecast.undecided and math.isfinite(forecast.rows_for_half):
         which = "half of the others" if worse == 0 else "half of those that are left"
@@ -200,10 +207,10 @@ def what_it_decides(forecast: Outlook) -> list[str]:
 
 
 def what_is_read(forecast: Outlook, cls: type[ArmAlgorithm]) -> str:
-    """What replay will read, in a sentence."""
+    """Say in a sentence how much replay will read."""
     if math.isnan(forecast.read_share) and cls.offers_value:
         return (
-            f"With {name_of(cls)} replay reads until its choice is certain; how much that is cannot be said beforehand."
+            f"With {name_of(cls)} replay reads until its choice is certain. Nobody can say beforehand how much that is."
         )
     if math.isnan(forecast.read_share):
         return f"Under {name_of(cls)} the whole log is read."
@@ -217,14 +224,15 @@ def _more_warnings(forecast: Outlook, cls: type[ArmAlgorithm]) -> list[str]:
     other = "" if cls is KLUCB else f"; {name_of(KLUCB)} has a narrower one"
     return [
         f"the bonus of {name_of(cls)} is still {number(forecast.bonus)} after {forecast.rounds:,} rounds, wider than "
-        f"the {number(forecast.differences)} between the best and the worst arm: it will play nearly at random{other}"
+        f"the {number(forecast.differences)} between the best and the worst arm, so it will play nearly at "
+        f"random{other}"
     ]
 
 
 def _off_policy_lines(off_policy: OffPolicy) -> list[str]:
     return [
-        f"Always playing {text_of(off_policy.arm)} would earn {_with_interval(off_policy.earns)} a round by the log's "
-        f"propensities; what was played earned {_with_interval(off_policy.was_earned)}.",
+        f"By the log's propensities, always playing {text_of(off_policy.arm)} would earn "
+        f"{_with_interval(off_policy.earns)} a round. What was played earned {_with_interval(off_policy.was_earned)}.",
         f"The difference is {_with_interval(off_policy.gain)} (95 % intervals, {off_policy.rows:,} rows of that arm).",
     ]
 
@@ -234,7 +242,7 @@ def _with_interval(one: Estimate) -> str:
 
 
 def _rounded(rows: float) -> str:
-    """A number of rows with two digits that mean something."""
+    """Round a number of rows to two significant digits."""
     size = 10 ** max(int(math.log10(max(rows, 1.0))) - 1, 0)
     return f"{round(rows / size) * size:,}"
 

@@ -1,4 +1,4 @@
-"""Arms as the command line has them: labels that people read, and type again."""
+"""Arms on the command line: labels that people read and type again."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ class ArmsByText:
 
     def __init__(self, base: Any) -> None:
         if not isinstance(base, ArmAlgorithm) or base.proposes_list:
-            raise InvalidParameter(f"{type(base).__name__} does not play one arm in each round: use it from Python")
+            raise InvalidParameter(f"{type(base).__name__} does not play one arm in each round. Use it from Python")
         self._base = base
         self._by_text: dict[str, list[Hashable]] = {}
         for arm in base.arms:
             self._by_text.setdefault(str(arm), []).append(arm)
 
     def arm(self, text: str) -> Hashable:
-        """The arm with this label."""
+        """Return the arm with this label."""
         same = self._by_text.get(text, [])
         if not same:
             raise InvalidAction(f"{text!r} is not an arm; the arms are {self._base.describe_arms()}")
@@ -39,25 +39,25 @@ class ArmsByText:
 
 
 def base_over_arms(algorithm: type[Any], request: Request, log: LogArgument) -> Any:
-    """A fresh base algorithm over the labels of a log, or over those that were named."""
+    """Make a base algorithm over the labels of a log, or over the arms that were named."""
     arms = log.labels() if request.arms is None else log.parse(split_labels(*request.arms))
     if not arms:
-        raise InvalidParameter(f"{place_of(request.log)} has no rows to take the arms from: give --arms")
+        raise InvalidParameter(f"{place_of(request.log)} has no rows to take the arms from. Give --arms")
     return make_base(algorithm, request.parameters, arms=arms)
 
 
 def settings_of(base: Any) -> dict[str, Any]:
-    """The parameters of a base over arms, the arms as texts."""
+    """Return the parameters of a base over arms, with the arms as texts."""
     return {**base.parameters(), "arms": [str(arm) for arm in base.arms]}
 
 
 def best_first(policy: Any) -> list[Cell]:
-    """How the arms stand, by index, or by mean where there is none; equals stay in their order."""
+    """Return what is known of the arms, sorted by index, or by mean if there is no index. Equals keep their order."""
     return sorted(policy.cells(), key=_rank)
 
 
 def row_of(cell: Cell) -> tuple[str, ...]:
-    """An arm in a table."""
+    """Return an arm as a row of a table."""
     return (
         text_of(cell.unit),
         count(cell.logged),
@@ -69,7 +69,7 @@ def row_of(cell: Cell) -> tuple[str, ...]:
 
 
 def entry_of(cell: Cell) -> dict[str, Any]:
-    """An arm as JSON."""
+    """Return an arm as JSON."""
     return {
         "arm": cell.unit,
         "in_log": cell.logged,
@@ -81,6 +81,6 @@ def entry_of(cell: Cell) -> dict[str, Any]:
 
 
 def _rank(cell: Cell) -> float:
-    """The better an arm, the lower."""
+    """Return a number that is lower for better arms."""
     value = cell.mean if math.isnan(cell.index) else cell.index
     return math.inf if math.isnan(value) else -value

@@ -21,18 +21,18 @@ _MEANT: dict[tuple[str, str], Any] = {("header", "yes"): True, ("header", "no"):
 
 
 class LogArgument(NamedTuple):
-    """A log that was opened. Whether its labels are texts decides how other labels on the command line are read."""
+    """A log that was opened. If its labels are texts, labels on the command line are read as texts."""
 
     path: str
     history: History | Totals | StoredLog
     is_text: bool
 
     def labels(self) -> list[Hashable]:
-        """The distinct labels, numbers in order of size, then texts in order of the alphabet."""
+        """Return the distinct labels: numbers by size, then texts by alphabet."""
         return sorted(self._labels(), key=_size_or_text)
 
     def parse(self, texts: Iterable[str]) -> list[Hashable]:
-        """Labels written on the command line, as the labels of the log where they are among them."""
+        """Turn labels from the command line into labels of the log, if they are among them."""
         by_text = {str(label): label for label in self._labels()}
         return [by_text.get(text, text if self.is_text else as_label(text)) for text in texts]
 
@@ -41,7 +41,7 @@ class LogArgument(NamedTuple):
 
 
 def read_log(path: str, columns: dict[str, Any]) -> LogArgument:
-    """Open a log; an error names the file."""
+    """Open a log. An error names the file."""
     if columns.get("unit") is not None and columns["unit"] == columns.get("reward"):
         raise InvalidParameter(f"--unit and --reward must be two columns, both are {columns['unit']!r}")
     totals = columns.get("count") is not None or columns.get("sum") is not None
@@ -62,7 +62,7 @@ def read_log(path: str, columns: dict[str, Any]) -> LogArgument:
 
 
 def csv_of(pairs: list[str] | None) -> dict[str, Any] | None:
-    """How a CSV file is written, from NAME=VALUE.
+    """Read how a CSV file is written, from NAME=VALUE pairs.
 
     >>> csv_of(["delim=;", "header=no"])
     {'delim': ';', 'header': False}
@@ -79,29 +79,29 @@ def csv_of(pairs: list[str] | None) -> dict[str, Any] | None:
 
 
 def say_dialect(source: Any) -> None:
-    """Say how text was read, unless it was as plain as can be."""
+    """Say how a text file was read, unless it is written in the usual way."""
     if source.dialect is not None:
         print(f"{source.name} is read with {source.dialect}", file=sys.stderr)
 
 
 def say_dialect_of(path: str, table: str | None, csv: dict[str, Any] | None) -> None:
-    """Say how the text at a place is read."""
+    """Say how the text file at a place is read."""
     if not is_postgres(path) and not is_laid_out(path):
         say_dialect(find_source(path, table, csv))
 
 
 def place_of(path: str) -> str:
-    """The place of a log, without a password."""
+    """Return the place of a log, without a password."""
     return without_password(path)
 
 
 def units_of(unit: list[str] | None) -> Any:
-    """One column of labels, or several of coordinates."""
+    """Return one column of labels, or several columns of coordinates."""
     return unit[0] if unit is not None and len(unit) == 1 else unit or None
 
 
 def column_of_arms(unit: list[str] | None, log: str, reward: str | None) -> str | None:
-    """The one column of labels, for a command that plays arms."""
+    """Return the one column of labels, for a command that plays arms."""
     if unit is not None and len(unit) > 1:
         how = _in_python(log, len(unit), unit, reward or "reward")
         raise InvalidParameter(f"--unit must name one column of arms, got {', '.join(unit)}. {how}")
@@ -109,7 +109,7 @@ def column_of_arms(unit: list[str] | None, log: str, reward: str | None) -> str 
 
 
 def _in_python(log: str, dim: int, *columns: Any) -> str:
-    """How points are played, as something to type; columns by place, because a shell has options of their names."""
+    """Return a line of Python that plays points. It names no options, because the shell's have the same names."""
     arguments = ", ".join(map(_as_code, [place_of(log), *columns]))
     policy = f"ar.ArtificialReplay(ar.TreeUCB({dim}, horizon=1000), ar.open_history({arguments}))"
     return f"Points are for Python: {policy}.ask()"
@@ -120,7 +120,7 @@ def _as_code(value: Any) -> str:
 
 
 def split_labels(*texts: str, option: str = "--arms") -> list[str]:
-    """Labels separated by commas, from an option that may come several times; double quotes keep a comma in one.
+    """Split labels at commas, from an option that may be repeated. Double quotes keep a comma inside a label.
 
     >>> split_labels('red, "dark, blue"', "green")
     ['red', 'dark, blue', 'green']
@@ -135,7 +135,7 @@ def split_labels(*texts: str, option: str = "--arms") -> list[str]:
 
 
 def _size_or_text(label: Hashable) -> tuple[float, str]:
-    """Sorts numbers by size, also those among texts, and everything else after them."""
+    """Return a key that sorts numbers by size, also those written as texts, and everything else after them."""
     text = str(label)
     try:
         size = float(text)

@@ -1,4 +1,4 @@
-"""Algorithms by the names they have on the command line."""
+"""The names of algorithms on the command line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from artreplay.algorithms import (
     KLUCB,
     Algorithm,
     ArmAlgorithm,
-    LinUCB,
     RandomChoice,
     ThompsonSampling,
 )
@@ -29,7 +28,7 @@ B = TypeVar("B", bound=Algorithm)
 
 
 def name_of(cls: type) -> str:
-    """The name of an algorithm on the command line.
+    """Return the name of an algorithm on the command line.
 
     >>> import artreplay as ar
     >>> name_of(ar.MonUCB), name_of(ar.UCB1), name_of(ar.ThompsonSampling)
@@ -39,19 +38,18 @@ def name_of(cls: type) -> str:
 
 
 def takes(cls: type[Algorithm], parameter: str) -> bool:
-    """Whether the algorithm has this parameter."""
+    """Return whether the algorithm has this parameter."""
     return parameter in inspect.signature(cls).parameters
 
 
-# Those that need nothing but arms, and play one of them in each round.
+# The algorithms that need nothing but arms, and play one arm in each round.
 OVER_ARMS: tuple[type[ArmAlgorithm], ...] = tuple(
     cls for cls in ARM_ALGORITHMS if takes(cls, "n_arms") and not {"budget", "contexts"} & set(required(cls))
 )
-IN_SIMULATIONS = (*OVER_ARMS, LinUCB)
 
 
 def class_of(name: str, among: Sequence[type[Any]] = OVER_ARMS) -> type[Any]:
-    """The algorithm with this name, which must be one of those a command can run."""
+    """Return the algorithm with this name, which must be one that the command can run."""
     classes = {name_of(cls): cls for cls in among}
     if name not in classes:
         others = [cls.__name__ for cls in ALGORITHMS if name_of(cls) == name]
@@ -61,16 +59,16 @@ def class_of(name: str, among: Sequence[type[Any]] = OVER_ARMS) -> type[Any]:
 
 
 def make_base(cls: type[B], settings: Mapping[str, Any], **fixed: Any) -> B:
-    """Make a base algorithm from options; an option that is None was not given.
+    """Make a base algorithm from options. An option that is None was left out.
 
-    An option the algorithm does not have, or one it needs and was not given, is an error: nothing is ignored.
+    Nothing is ignored: an option that the algorithm does not have, or a missing one that it needs, is an error.
     """
     parameters = inspect.signature(cls).parameters
     name = name_of(cls)
     chosen = {option: value for option, value in settings.items() if value is not None}
     for option in chosen:
         if option not in parameters:
-            raise InvalidParameter(f"{name} has no {_flag(option)[2:].replace('-', ' ')}: leave {_flag(option)} out")
+            raise InvalidParameter(f"{name} has no {_flag(option)[2:].replace('-', ' ')}. Leave {_flag(option)} out")
     if "horizon" in required(cls) and "horizon" not in chosen | fixed:
         raise InvalidParameter(f"{name} needs --horizon")
     return cls(**(chosen | fixed))
@@ -79,11 +77,11 @@ def make_base(cls: type[B], settings: Mapping[str, Any], **fixed: Any) -> B:
 def algorithms() -> None:
     """List the algorithms.
 
-    Shows their names here and in Python, and whether Artificial Replay is exact for them.
+    Shows their names on the command line and in Python, and whether Artificial Replay is exact for them.
     """
     rows = [
         (
-            name_of(cls) if cls in IN_SIMULATIONS else ONLY_PYTHON,
+            name_of(cls) if cls in OVER_ARMS else ONLY_PYTHON,
             cls.__name__,
             "exact" if cls.exact else "not exact",
             cls.summary,

@@ -1,4 +1,4 @@
-"""Commands that other packages bring: `artreplay NAME` exists once a package with this command is installed.
+"""Commands from other packages. `artreplay NAME` exists once a package with this command is installed.
 
 A package names its commands in its pyproject.toml:
 
@@ -28,8 +28,8 @@ ANY_ARGUMENTS = {"ignore_unknown_options": True, "allow_extra_args": True}
 def add_plug_ins(app: typer.Typer) -> None:
     """Add the commands of every package that is installed.
 
-    A command that cannot be loaded refuses when someone calls it, and all others work. A name that is taken stays with
-    the command that has it.
+    A command that cannot be loaded gives an error when someone calls it, and all other commands work. If a name is
+    already taken, the command that has it keeps it.
     """
     names = {group.name for group in app.registered_groups}
     names |= {one.name or get_command_name(one.callback.__name__) for one in app.registered_commands if one.callback}
@@ -44,7 +44,7 @@ def _add(app: typer.Typer, point: EntryPoint) -> None:
         command = point.load()
         alone = typer.Typer(add_completion=False)
         _register(alone, point.name, command)
-        get_command(alone)  # a command that typer cannot build would take all others down with it
+        get_command(alone)  # raises an error here, before a command that typer cannot build breaks all others
     except (Exception, SystemExit) as error:
         _register(app, point.name, _refusal(point, error), context_settings=ANY_ARGUMENTS)
     else:
@@ -59,12 +59,12 @@ def _register(app: typer.Typer, name: str, command: typer.Typer | Callable[..., 
 
 
 def _refusal(point: EntryPoint, error: BaseException) -> Callable[[], None]:
-    """A command in the place of one that cannot be loaded."""
+    """Make a command that stands in for one that cannot be loaded, and says why."""
     package = point.dist.name if point.dist is not None else point.module
     sentence = f"the package {package} is broken: its command {point.name} cannot be loaded ({_reason(error)})"
 
     def refuse() -> None:
-        """Cannot be loaded: call it to see why."""
+        """Cannot be loaded. Call it to see why."""
         raise ArtReplayError(sentence)
 
     return refuse

@@ -47,37 +47,37 @@ def recommend(
     reward: Annotated[str | None, typer.Option(help="The column with the reward.")] = None,
     count: CountOption = None,
     sum_: SumOption = None,
-    horizon: Annotated[int | None, typer.Option(help="How many rounds are still to be played.")] = None,
+    horizon: Annotated[int | None, typer.Option(help="How many rounds are still to come.")] = None,
     algorithm: Annotated[
         str | None,
-        typer.Option(help="The base algorithm, see `artreplay algorithms`; kl-ucb by default."),
+        typer.Option(help="The base algorithm. `artreplay algorithms` lists them. By default kl-ucb."),
     ] = None,
     state: Annotated[
-        Path | None, typer.Option(help="Keep the policy in this file: continue it if it exists, else create it.")
+        Path | None, typer.Option(help="The file that keeps the policy. It is continued if it exists, and made if not.")
     ] = None,
     arms: ArmsOption = None,
     unknown: Annotated[
         Unknown | None,
-        typer.Option(help="Refuse rows that belong to no arm (error), or leave them out (skip)."),
+        typer.Option(help="Refuse a log with rows that belong to no arm (error), or leave these rows out (skip)."),
     ] = None,
     until: Annotated[
         int | None,
-        typer.Option(help="Use only this many rows of the log, from its beginning; later rows were told already."),
+        typer.Option(help="Use only this many rows, from the start of the log. Later rows were already told."),
     ] = None,
     order: OrderOption = None,
     order_seed: OrderSeedOption = None,
     table: TableOption = None,
     csv: CsvOption = None,
     allow_scan: Annotated[
-        bool, typer.Option("--allow-scan", help="Read a PostgreSQL table although it lacks an index.")
+        bool, typer.Option("--allow-scan", help="Read a PostgreSQL table even if it lacks an index.")
     ] = False,
     reward_range: Annotated[
-        tuple[float, float] | None, typer.Option(metavar="LOW HIGH", help="The range of the rewards; 0 1 by default.")
+        tuple[float, float] | None, typer.Option(metavar="LOW HIGH", help="The range of the rewards. By default 0 1.")
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="The seed of algorithms that draw at random; 0 by default.")] = None,
+    seed: Annotated[int | None, typer.Option(help="The seed of algorithms that draw at random. By default 0.")] = None,
     policy: Annotated[
         Literal["artificial-replay", "full-start"] | None,
-        typer.Option(help="How the log is used; artificial-replay by default, full-start where --state needs it."),
+        typer.Option(help="How to use the log. By default artificial-replay, or full-start if --state needs it."),
     ] = None,
     all_rows: Annotated[bool, typer.Option("--all", help=f"Show all arms, not only {MAX_ROWS}.")] = False,
     level: LevelOption = None,
@@ -88,9 +88,9 @@ def recommend(
 ) -> None:
     """Recommend which arm to play next, from a log.
 
-    Without --state every call starts afresh from the log. With --state the policy is kept between calls: play what is
-    recommended, tell the reward with `artreplay tell`, and call this again with the log, which may have grown. Options
-    that the state file already holds need not be repeated.
+    Without --state every call starts again from the log. With --state the policy is kept between calls: play what is
+    recommended, tell the reward with `artreplay tell`, and call this again. You need not repeat options that the state
+    file holds, and the log may have grown.
     """
     columns: dict[str, Any] = {"unit": column_of_arms(unit, log, reward), "reward": reward, "until": until}
     columns |= {"order": order, "seed": order_seed, "table": table, "allow_scan": allow_scan or None}
@@ -114,15 +114,15 @@ def tell(
 ) -> None:
     """Record the reward of an arm.
 
-    The policy is the one that `recommend --state` keeps. You may tell any arm, recommended or not, and do not need the
-    log for it. Several processes may tell at the same time.
+    The policy is the one that `recommend --state` keeps. You may tell any arm, whether it was recommended or not, and
+    the log is not needed. Several processes may tell at the same time.
     """
     played, value, rounds = tell_state(state, arm, outcome_value(reward))
     show(f"round {rounds}: {text_of(played)} gave {value:g}")
 
 
 def outcome_value(text: str) -> float:
-    """A reward as it is written."""
+    """Read a reward as it is written."""
     try:
         return float(text)
     except ValueError:
@@ -147,7 +147,7 @@ def _use_of_log(found: Recommendation) -> list[str]:
     lines = [f"used {policy.used:,} of {rows:,} samples, {percent(policy.used / rows)}" if rows else "the log is empty"]
     read = policy.reading.rows
     if not isinstance(policy.history, History):
-        lines[-1] += f"; read {read:,} row{'' if read == 1 else 's'}"
+        lines[-1] += f", read {read:,} row{'' if read == 1 else 's'}"
     if policy.skipped:
         lines.append(f"skipped {policy.skipped:,} rows whose label is not an arm")
     if rounds:

@@ -1,4 +1,4 @@
-"""`simulate --log`: what a log is worth, in worlds as it lets one expect them."""
+"""`simulate --log`: what a log is worth, in worlds that the log makes plausible."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def simulate_log(
     out: Path | None,
     as_json: bool,
 ) -> None:
-    """Say what a log is worth; `how` has the rounds to come, the number of worlds, the seed and the threads."""
+    """Say what a log is worth; `how` holds the rounds to come, the number of worlds, the seed and the threads."""
     kind = None if out is None else checked_figure(out)
     log = read_log(path, columns)
     history, reward = _scaled(log, tuning.pop("reward_range", None))
@@ -47,7 +47,7 @@ def simulate_log(
         if cls is ThompsonSampling and parameters.get("prior") is None:
             parameters["prior"] = "log"
         make = partial(_base, cls, parameters, labels)
-        # Of those that are compared only some can allow for drift; one that was chosen says so itself.
+        # Only some of the compared algorithms can allow for drift. A chosen one raises an error itself.
         allows = algorithm is not None or issubclass(cls, IndexArmAlgorithm)
         drift_, known = (allowed, history) if allows else (None, without_allowances(history))
         one = worth_of(name_of(cls), make, known, drift=_in_units(drift_, reward), **how)
@@ -70,23 +70,23 @@ def simulate_log(
 def _base(
     cls: type[ArmAlgorithm], parameters: dict[str, Any], labels: list[Any], rounds: int, rows: int
 ) -> ArmAlgorithm:
-    """The algorithm for some rounds to come; without rows of a log no prior is fitted to them."""
+    """Make the algorithm for some rounds to come. Without rows of a log, no prior is fitted."""
     fixed = {"horizon": rounds} if takes(cls, "horizon") else {}
     parameters = parameters | ({"prior": None} if rows == 0 and parameters.get("prior") == "log" else {})
     return make_base(cls, parameters, arms=labels, **fixed)
 
 
 def _scaled(log: LogArgument, reward_range: tuple[float, float] | None) -> tuple[History | Totals, float]:
-    """The log in memory with rewards in [0, 1], and what 1 is worth."""
+    """Return the log in memory with rewards in [0, 1], and what a reward of 1 is worth."""
     history = log.history.load() if isinstance(log.history, StoredLog) else log.history
     if len(history) == 0:
-        raise InvalidParameter("--log must have rows: worlds are drawn from what it says of the arms")
+        raise InvalidParameter("--log must have rows, because worlds are drawn from what it says of the arms")
     low, high = reward_range or (0.0, 1.0)
     values = history.sums / np.maximum(history.counts, 1) if isinstance(history, Totals) else history.rewards
     if values.min() < low or values.max() > high:
         raise InvalidParameter(
-            f"rewards must lie in [{low:g}, {high:g}], those of the log go from {values.min():g} to {values.max():g}: "
-            "say with --reward-range what they can be"
+            f"rewards must lie in [{low:g}, {high:g}], got {values.min():g} to {values.max():g} in the log. "
+            "Give their range with --reward-range"
         )
     if isinstance(history, Totals):
         sums = (history.sums - low * history.counts) / (high - low)
@@ -99,7 +99,7 @@ def _scaled(log: LogArgument, reward_range: tuple[float, float] | None) -> tuple
 
 
 def _in_units(drift: Any, reward: float) -> Any:
-    """A drift in units of rewards in [0, 1]."""
+    """Turn a drift into units of rewards in [0, 1]."""
     if isinstance(drift, dict):
         return {arm: value / reward for arm, value in drift.items()}
     return None if drift is None else drift / reward
@@ -139,7 +139,7 @@ def _sentences(worths: Sequence[Worth], rounds: int, worlds: int, rows: int, arm
     return [
         f"The log saves {best.name} {spared} in {rounds:,} rounds: {change}.",
         f"Means in {worlds:,} worlds, drawn from what {rows:,} rows of the log say of its {arms:,} arms; {worse}.",
-        "In all of these worlds the log is honest: they cannot show what a stale one costs.",
+        "In all of these worlds the log is honest, so they cannot show what a stale log costs.",
     ]
 
 

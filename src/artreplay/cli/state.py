@@ -1,4 +1,4 @@
-"""A policy between two calls: a study in a state file, made from options, or continued."""
+"""A policy between two calls: a study in a state file, made from options or continued."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from artreplay.studies import Study
 
 
 class Recommendation(NamedTuple):
-    """What to play, and the policy that says so."""
+    """What to play, and the policy that chose it."""
 
     action: Any
     policy: Any
-    rounds: int  # told so far
+    rounds: int  # rounds told so far
 
 
 def recommendation_for(request: Request, state: Path | None) -> Recommendation:
-    """What to play next: from the log alone, or by the study that a state file is."""
+    """Return what to play next, from the log alone or from the study in a state file."""
     if state is None:
         base, log, _ = new_base(request)
         make: Any = FullStart if request.policy == FullStart.kind else ArtificialReplay
@@ -40,7 +40,7 @@ def recommendation_for(request: Request, state: Path | None) -> Recommendation:
 
 
 class TellResult(NamedTuple):
-    """What was played, what came of it, and how many rounds were told by now."""
+    """What was played, its reward, and how many rounds have been told by now."""
 
     arm: Hashable
     reward: float
@@ -48,9 +48,10 @@ class TellResult(NamedTuple):
 
 
 def tell_state(state: Path, label: str, reward: float) -> TellResult:
-    """Record an arm, which was written like this, and its reward.
+    """Record the reward of an arm, by its label.
 
-    What was recommended last gets its reward. Anything else is data, and what was recommended is taken out.
+    The latest recommended decision gets the reward if it is of this arm. Otherwise the reward is an observation, and
+    the recommended decision is taken out.
     """
     if not state.exists():
         raise InvalidFile(f"{state} does not exist")
@@ -74,14 +75,14 @@ def _observe(study: Study, arm: Hashable, reward: float) -> None:
 
 
 def new_base(request: Request) -> tuple[Any, LogArgument, dict[str, Any]]:
-    """A fresh base by the options, the log, and what is to be remembered of it."""
+    """Make a base from the options. Return it with the log and what the state file must remember of the log."""
     algorithm = KLUCB if request.algorithm is None else class_of(request.algorithm)
     log, note = _read(request, {})
     return base_over_arms(algorithm, request, log), log, note
 
 
 def drift_of_request(request: Request, base: Any) -> Any:
-    """The drift by the options, for the arms of a base; 0 if they say nothing."""
+    """Return the drift from the options, for the arms of a base, or 0 without one."""
     drift = drift_of(request.drift, {str(label): label for label in getattr(base, "arms", ())})
     return 0.0 if drift is None else drift
 
@@ -100,7 +101,7 @@ def _started(request: Request, state: Path) -> Study:
 def _continued(request: Request, state: Path) -> Study:
     with Study.open(state, read_only=True) as look:
         base, last_note = look.base, look.note
-        ArmsByText(base)  # which refuses what plays no arm
+        ArmsByText(base)  # refuses an algorithm that does not play one arm
         _check_agrees(request, state, base, look)
     log, note = _read(request, last_note)
     study = Study.open(state, log.history)
@@ -115,7 +116,7 @@ def _continued(request: Request, state: Path) -> Study:
 
 
 def _read(request: Request, note: dict[str, Any]) -> tuple[LogArgument, dict[str, Any]]:
-    """The log, by the columns given now or, failing that, last time."""
+    """Open the log with the columns given now, or else with the columns given last time."""
     options = {name: value for name, value in request.columns.items() if value is not None}
     columns = {name: note[name] for name in request.columns if note.get(name) is not None} | options
     place = Path(request.log)
@@ -124,7 +125,7 @@ def _read(request: Request, note: dict[str, Any]) -> tuple[LogArgument, dict[str
 
 
 def _check_agrees(request: Request, state: Path, base: Any, study: Study) -> None:
-    """Refuse options that differ from the state file, because a policy cannot become another one."""
+    """Refuse options that differ from the state file, because a policy cannot change them."""
     in_file = {**settings_of(base), "algorithm": name_of(type(base)), "policy": study.policy_kind, "drift": study.drift}
     in_command = {
         "algorithm": request.algorithm,
@@ -137,8 +138,8 @@ def _check_agrees(request: Request, state: Path, base: Any, study: Study) -> Non
         if value is not None and value != in_file.get(option):
             was = "none" if in_file.get(option) is None else _shown(in_file[option])
             raise InvalidParameter(
-                f"{state} was made with {option.replace('_', ' ')} {was}, got {_shown(value)}: "
-                "leave the option out, or name another state file"
+                f"{state} was made with {option.replace('_', ' ')} {was}, got {_shown(value)}. "
+                "Leave the option out, or name another state file"
             )
 
 

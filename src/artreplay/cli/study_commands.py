@@ -48,7 +48,7 @@ from artreplay.history.parquet import ParquetLog
 from artreplay.replay import Unknown
 from artreplay.studies import Decision, Study
 
-study = typer.Typer(no_args_is_help=True, help="Decisions that last: many at once, rewards that come late, restarts.")
+study = typer.Typer(no_args_is_help=True, help="Decisions that last: many can be open, and rewards may come late.")
 
 Place = Annotated[str, typer.Argument(metavar="STUDY", help="The file of the study, or postgresql://…#name.")]
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
@@ -61,24 +61,26 @@ def create(
     unit: UnitOption = None,
     reward: RewardOption = None,
     horizon: Annotated[int | None, typer.Option(help="How many decisions there will be.")] = None,
-    algorithm: Annotated[str | None, typer.Option(help="The base algorithm; kl-ucb by default.")] = None,
+    algorithm: Annotated[str | None, typer.Option(help="The base algorithm. By default kl-ucb.")] = None,
     count: CountOption = None,
     sum_: SumOption = None,
     arms: ArmsOption = None,
-    seed: Annotated[int | None, typer.Option(help="For algorithms that draw at random.")] = None,
+    seed: Annotated[int | None, typer.Option(help="The seed of algorithms that draw at random.")] = None,
     reward_range: Annotated[
-        tuple[float, float] | None, typer.Option(metavar="LOW HIGH", help="What rewards can be.")
+        tuple[float, float] | None, typer.Option(metavar="LOW HIGH", help="The range of the rewards. By default 0 1.")
     ] = None,
-    unknown: Annotated[Unknown | None, typer.Option(help="Rows that are not of an arm: error, or skip.")] = None,
-    until: Annotated[int | None, typer.Option(help="Use only this many rows of the log, from its beginning.")] = None,
+    unknown: Annotated[Unknown | None, typer.Option(help="Rows that belong to no arm: error, or skip.")] = None,
+    until: Annotated[int | None, typer.Option(help="Use only this many rows, from the start of the log.")] = None,
     order: OrderOption = None,
     table: TableOption = None,
     csv: CsvOption = None,
     wait: Annotated[
-        str | None, typer.Option(metavar="2d", help="How long a reward is waited for: 30s, 15m, 12h, 2d, 1w.")
+        str | None, typer.Option(metavar="2d", help="How long to wait for a reward: 30s, 15m, 12h, 2d, 1w.")
     ] = None,
-    on_timeout: Annotated[str, typer.Option(help="What happens then: default, or discard.")] = "default",
-    default: Annotated[float, typer.Option(help="The reward of a decision that nobody rewarded in time.")] = 0.0,
+    on_timeout: Annotated[
+        str, typer.Option(help="What happens after --wait without a reward: default or discard.")
+    ] = "default",
+    default: Annotated[float, typer.Option(help="The reward of a decision that got none in time.")] = 0.0,
     level: LevelOption = None,
     bonus: BonusOption = None,
     prior: PriorOption = None,
@@ -107,7 +109,7 @@ def create(
         history = history_argument.history
         if isinstance(history, StoredLog) and not isinstance(history, ParquetLog):
             raise InvalidParameter(
-                f"{place_of(log)} must be indexed first, so that the study finds it again: "
+                f"{place_of(log)} must be indexed first, so that the study finds it again. "
                 "`artreplay index LOG --output FOLDER` does that"
             )
     with errors_in(file="the study" if log is None else place_of(log)):
@@ -126,7 +128,7 @@ def _many(new: Study) -> str:
 def _base_without_log(algorithm: str | None, parameters: dict[str, Any], arms: list[str] | None) -> Any:
     cls = KLUCB if algorithm is None else class_of(algorithm)
     if not arms:
-        raise InvalidParameter("--arms must name the arms, where there is no log to take them from")
+        raise InvalidParameter("--arms must name the arms if there is no log to take them from")
     return make_base(cls, parameters, arms=[as_label(label) for label in split_labels(*arms)])
 
 
@@ -144,10 +146,10 @@ def decide(
     place: Place,
     request_id: Annotated[str | None, typer.Option(help="A retry with the same id gets the same decision.")] = None,
     among: Annotated[list[str] | None, typer.Option(metavar="A,B,C", help="The arms that can be chosen now.")] = None,
-    many: Annotated[int | None, typer.Option("--count", help="So many decisions at once.")] = None,
+    many: Annotated[int | None, typer.Option("--count", help="How many decisions to make.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Decide what to do; the id is what its reward is told by."""
+    """Decide what to do. Tell the reward later with the id."""
     with Study.open(place) as opened:
         arms = ArmsByText(opened.base)
         chosen = [arms.arm(label) for label in split_labels(*among, option="--among")] if among else None
@@ -161,7 +163,7 @@ def reward(
     decision: Annotated[str, typer.Argument(help="The id of the decision.")],
     value: Annotated[str, typer.Argument(help="The reward.")],
 ) -> None:
-    """Tell what came of a decision. It is final: only the same reward is taken again."""
+    """Tell the reward of a decision. It is final, and only the same reward may be told again."""
     earned = outcome_value(value)
     with Study.open(place) as opened:
         opened.reward(decision, earned)
@@ -170,7 +172,7 @@ def reward(
 
 @study.command()
 def void(place: Place, decision: Annotated[str, typer.Argument(help="The id of the decision.")]) -> None:
-    """Take a decision out, with its reward if it has one."""
+    """Take a decision out, together with its reward if it has one."""
     with Study.open(place) as opened:
         opened.void(decision)
     show(f"{decision} is taken out")
@@ -179,12 +181,12 @@ def void(place: Place, decision: Annotated[str, typer.Argument(help="The id of t
 @study.command()
 def arms(
     place: Place,
-    add: Annotated[list[str] | None, typer.Option(help="An arm that comes, or comes back; once for each.")] = None,
-    retire: Annotated[list[str] | None, typer.Option(help="An arm that goes; once for each.")] = None,
-    all_rows: Annotated[bool, typer.Option("--all", help=f"Show all arms, not {MAX_ROWS} at most.")] = False,
+    add: Annotated[list[str] | None, typer.Option(help="An arm to add, or to bring back. May be repeated.")] = None,
+    retire: Annotated[list[str] | None, typer.Option(help="An arm to retire. May be repeated.")] = None,
+    all_rows: Annotated[bool, typer.Option("--all", help=f"Show all arms, not only {MAX_ROWS}.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Show the arms as they stand, after some have come or gone."""
+    """Add or retire arms, and show all arms as they are now."""
     if add or retire:
         with Study.open(place) as opened:
             typed = {str(arm.label): arm.label for arm in opened.arms()}
@@ -220,15 +222,18 @@ def _show_arms(opened: Study, all_rows: bool, as_json: bool) -> None:
 @study.command()
 def change(
     place: Place,
-    horizon: Annotated[int | None, typer.Option(min=1, help="How many decisions there are to be in all.")] = None,
-    unknown: Annotated[Unknown | None, typer.Option(help="Rows that are not of an arm: error, or skip.")] = None,
+    horizon: Annotated[int | None, typer.Option(min=1, help="How many decisions the study will make in all.")] = None,
+    unknown: Annotated[
+        Unknown | None,
+        typer.Option(help="Refuse a log with rows that belong to no arm (error), or leave these rows out (skip)."),
+    ] = None,
     drift: DriftOption = None,
 ) -> None:
-    """Change the settings of a study: its whole journal is folded again under them."""
+    """Change the settings of a study. Its whole journal is folded again."""
     with Study.open(place) as opened:
         labels = {str(label): label for label in getattr(opened.base, "arms", ())}
         if horizon is not None and not takes(type(opened.base), "horizon"):
-            raise InvalidParameter(f"{name_of(type(opened.base))} has no horizon: leave --horizon out")
+            raise InvalidParameter(f"{name_of(type(opened.base))} has no horizon. Leave --horizon out")
         opened.change(unknown=unknown, drift=drift_of(drift, labels))
         if horizon is not None:
             opened.set_horizon(horizon)
@@ -244,10 +249,10 @@ def extend(
     count: CountOption = None,
     sum_: SumOption = None,
     exclude: Annotated[
-        str | None, typer.Option(help="The column with decision ids: rows of the study's own are left out.")
+        str | None, typer.Option(help="The column with decision ids. Rows that the study produced itself are left out.")
     ] = None,
 ) -> None:
-    """Go on with a log that has grown, or with an indexed folder that has moved; columns are those it was made with."""
+    """Continue with a log that has grown or moved. Its columns have the same names as before."""
     with Study.open(place, read_only=True) as look:
         note = look.note
     options = {"unit": column_of_arms(unit, log, reward), "reward": reward, "count": count, "sum": sum_}
@@ -270,7 +275,7 @@ def show_study(
     open_: Annotated[bool, typer.Option("--open", help="List the decisions that wait for a reward.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Show how a study stands, also while another process owns it."""
+    """Show a study, even while another process owns it."""
     with Study.open(place, read_only=True) as opened:
         if open_:
             _show_decisions(opened.open_decisions(), as_json, False)
@@ -283,7 +288,7 @@ def show_study(
         horizon = "" if facts["horizon"] is None else f", for {facts['horizon']:,} decisions"
         show(f"{opened.place}: {facts['algorithm']} over {_many(opened)}{horizon}")
         if facts["allowances"]:
-            show("the log may be stale: its rows say by how much")
+            show("the log may be stale, and its rows say by how much")
         elif facts["drift"] != 0.0:
             show(f"the log may be stale: drift {_drift_in_words(opened.drift)}")
         show(
@@ -322,7 +327,7 @@ def export(place: Place, file: Annotated[Path, typer.Argument(help="The Parquet 
 
 @study.command()
 def report(place: Place, file: Annotated[Path, typer.Argument(help="The HTML file to write.")]) -> None:
-    """Write a page about a study: rewards against those of the log, shares of arms, what is open."""
+    """Write a page about a study: its rewards and those of the log, shares of arms, and open decisions."""
     from artreplay.plots import write_study_report
 
     with Study.open(place, read_only=True) as opened:

@@ -1,8 +1,8 @@
-"""One implementation, two speeds.
+"""Runs one implementation of each algorithm at two speeds, interpreted and compiled.
 
 An algorithm, a ledger or an environment is a *component*: a `NamedTuple` of arrays with plain methods, marked by
-`compiled`. Python runs it as it stands. Inside a `Loop` the same methods are found by type and compiled into one piece
-of machine code. Before a loop asks for that, numba is not even imported.
+`compiled`. Python can run it as it is. A `Loop` can also compile the same methods into one piece of machine code. Until
+a loop does so, numba is not even imported.
 """
 
 from artreplay.compiling.components import (

@@ -1,4 +1,4 @@
-"""The only module that imports numba: binds marked things to compiled code, and makes compiled entry points."""
+"""Binds marked classes and functions to compiled code, and makes compiled entry points. Nothing else imports numba."""
 
 from __future__ import annotations
 
@@ -23,15 +23,16 @@ from artreplay.compiling.components import MARK, UNBOUNDED
 from artreplay.compiling.interrupts import NoInterrupt
 from artreplay.compiling.marker import assume_nonnegative, least_room
 
-# Without reference counting of arrays a step costs a fraction; the option is private to numba, so it may be refused.
+# Without reference counting of arrays a round takes a fraction of the time. A version of numba may refuse the option,
+# because it is private.
 PRIVATE_OPTIONS: dict[str, Any] = {"_nrt": False}
-# Exactly NumPy's arithmetic: a division by zero gives inf or nan, nothing is reordered or fused.
+# Compiled arithmetic must equal NumPy's: a division by zero gives inf or nan, and nothing is reordered or fused.
 COMMON_OPTIONS: dict[str, Any] = {"error_model": "numpy"}
 
 
 @functools.cache
 def common_options() -> dict[str, Any]:
-    """The options for everything that is compiled here, without those that this version of numba refuses."""
+    """The compiler options that this version of numba takes."""
     options = COMMON_OPTIONS | PRIVATE_OPTIONS
     try:
         probe = njit(**options)(_nothing)
@@ -42,27 +43,27 @@ def common_options() -> dict[str, Any]:
 
 
 def _nothing() -> None:
-    """Never compiled: only shown to numba to see which options it takes."""
+    """Numba is asked to compile this to see which options it takes. It never does."""
 
 
 def _inner_options(inline: bool = True) -> dict[str, Any]:
-    """Options for functions that only compiled code calls: an entry from Python would take long to compile."""
+    """Options for functions that only compiled code calls. They get no entry from Python, which is slow to compile."""
     options = common_options() | {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     return options | {"forceinline": True} if inline else options
 
 
 @infer_global(assume_nonnegative)
 class _Natural(AbstractTemplate):  # type: ignore[misc]
-    """`assume_nonnegative` returns what it is given."""
+    """Tells numba that `assume_nonnegative` returns its argument."""
 
     def generic(self, args: Any, kws: Any) -> Any:
-        """The type that comes out is the one that goes in."""
+        """The type of the result is the type of the argument."""
         return args[0](*args)
 
 
 @lower_builtin(assume_nonnegative, types.Integer)  # type: ignore[untyped-decorator]
 def _assume_nonnegative(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    """Tell LLVM that the number is not negative, so that it drops the case of an index that counts from the end."""
+    """Tell LLVM that the number is not negative, so that it leaves out the case of an index counted from the end."""
     (value,) = args
     if signature.args[0].signed:
         assume = builder.module.declare_intrinsic("llvm.assume", (), ir.FunctionType(ir.VoidType(), [ir.IntType(1)]))
@@ -71,15 +72,15 @@ def _assume_nonnegative(context: Any, builder: Any, signature: Any, args: Any) -
 
 
 def bind_helper(function: Callable[..., Any], inline: bool) -> None:
-    """Inside compiled code, a call of a marked function is a call of its compiled form."""
+    """Let compiled code that calls a marked function call its compiled form."""
     register_jitable(**_inner_options(inline))(function)
 
 
 class _FieldsFirst(_OverloadMethodTemplate):  # type: ignore[misc]
-    """How compiled code finds a method, with two differences from numba's own way.
+    """Finds a method for compiled code, with two differences from numba's own way.
 
-    A method of one component does not hide a field of the same name of another; and calls are typed by the method's
-    own parameters, which saves compiling one more function around each.
+    A method of one component does not hide a field of the same name in another. Calls are typed by the method's own
+    parameters, so numba need not compile a wrapper around each method.
     """
 
     def _resolve(self, typ: Any, attr: str) -> Any:
@@ -91,7 +92,7 @@ class _FieldsFirst(_OverloadMethodTemplate):  # type: ignore[misc]
             """A method that is bound to a component of this type."""
 
             def generic(self, args: Any, kws: Any) -> Any:
-                """The signature of a call, None where the method does not take such arguments."""
+                """The signature of a call, None if the method does not take such arguments."""
                 function_type = outer._get_function_type(outer.context, typ)
                 signature = outer._get_signature(outer.context, function_type, (typ, *args), kws)
                 for template in function_type.templates:
@@ -106,24 +107,24 @@ class _FieldsFirst(_OverloadMethodTemplate):  # type: ignore[misc]
 
 
 def bind_method(name: str) -> None:
-    """Inside compiled code, `part.name(...)` on a marked class is that class's own method."""
+    """Let `part.name(...)` in compiled code call the method of that name of the marked class of `part`."""
 
     def resolve(self: Any, *args: Any) -> Any:
-        """The method to compile for a component of this type, None where its class has none."""
+        """The method to compile for a component of this type, None if its class has no such method."""
         cls = self.instance_class
         method = cls.__dict__.get(name)
         if MARK not in cls.__dict__ or not inspect.isfunction(method):
             return None
         return _least_room_of(self) if method is least_room else method
 
-    # What numba's overload_method does, but for the template, and without comparing the names of parameters.
+    # This does what numba's overload_method does, except for the template. It does not compare names of parameters.
     options = {"jit_options": _inner_options(), "strict": False}
     infer_getattr(make_overload_attribute_template(types.BaseNamedTuple, name, resolve, base=_FieldsFirst, **options))
     overload(resolve, **options)(resolve)
 
 
 def _least_room_of(component: Any) -> Callable[..., Any]:
-    """`least_room` written out for the parts of one type."""
+    """Write `least_room` out for the parts of components of one type."""
     parts = [
         f"self.{name}.room()"
         for name, part in zip(component.fields, component.types, strict=True)
@@ -135,8 +136,8 @@ def _least_room_of(component: Any) -> Callable[..., Any]:
     return room
 
 
-# The inner function is a global of the generated module and not a closure cell: numba hashes closure cells into the
-# key of its disk cache, and a dispatcher never hashes the same twice. The stamp is a cell so that it is hashed.
+# Numba hashes closure cells into the key of its disk cache, and a dispatcher hashes differently every time. So the
+# inner function is a global of the generated module. The stamp is a cell, because it must be hashed.
 _ENTRY = """
 def make(stamp):
     def {name}({parameters}):
@@ -147,15 +148,15 @@ def make(stamp):
 
 
 def entry_point(function: Callable[..., Any], stamp: str, cache: bool) -> Any:
-    """A compiled form of `function` that releases the GIL; `stamp` says which source it was made from."""
+    """Make a compiled form of `function` that releases the GIL. `stamp` identifies the source it is made from."""
     parameters = ", ".join(inspect.signature(function).parameters)
     # The stamp in the name gives each combination of classes a cache file of its own. Numba unpickles a whole file,
-    # types included, so that in a shared one the classes of one program would have to be there in every other.
+    # including types, so a program that shares a file would need the classes of every other program.
     name = f"{function.__name__}_{stamp[:16]}"
     source = _ENTRY.format(name=name, parameters=parameters)
     namespace = {"inner": njit(**_inner_options())(function), "__name__": function.__module__}
-    # Numba keeps its cache beside the file a function says it comes from, and reads its source there. An entry point
-    # says that it comes from the function it calls, file and line.
+    # Numba keeps its cache next to the source file of a function, and reads the source there. So an entry point has the
+    # file and the line of the function that it calls.
     code = function.__code__
     exec(compile(source, code.co_filename, "exec"), namespace)
     entry = namespace["make"](stamp)
@@ -163,19 +164,19 @@ def entry_point(function: Callable[..., Any], stamp: str, cache: bool) -> Any:
     options = common_options() | {"nogil": True}
     try:
         return _whole(njit(cache=cache, **options)(entry))
-    except RuntimeError:  # no folder can be written to: compile in every process then
+    except RuntimeError:  # no folder can be written to, so every process must compile
         return _whole(njit(**options)(entry))
 
 
 def _whole(entry: Any) -> Any:
-    """The same entry point, which Ctrl-C cannot interrupt while it is compiled or loaded from disk.
+    """Keep Ctrl-C from interrupting an entry point while numba compiles it or loads it from disk.
 
     Python prints and then forgets an interrupt inside a callback from C, and compiling makes many such callbacks.
     """
     compiled_for = entry.compile
 
     def compile_whole(signature: Any) -> Any:
-        """What numba calls when it meets new types."""
+        """Compile for new types. Numba calls this when it meets them."""
         with NoInterrupt():
             return compiled_for(signature)
 

@@ -1,4 +1,4 @@
-"""Walking a component: its arrays and numbers, copies of it, its state, and arrays that grow."""
+"""Walks through a component: lists its arrays and numbers, copies it, compares its state, and lets its arrays grow."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def is_component(thing: object) -> bool:
 
 
 def classes_of(component: Any) -> tuple[type, ...]:
-    """The class of a component and those of the components nested in it, in field order."""
+    """The class of a component and the classes of the components nested in it, in the order of the fields."""
     nested = [cls for field in component if isinstance(field, tuple) for cls in classes_of(field)]
     return (type(component), *nested) if is_component(component) else tuple(nested)
 
 
 def _named(part: Any) -> Iterator[tuple[str, Any]]:
-    """The fields of a component by name; the entries of a plain tuple by number."""
+    """The fields of a component by name, or the entries of a plain tuple by number."""
     names = getattr(part, "_fields", None) or map(str, range(len(part)))
     return zip(names, part, strict=True)
 
@@ -55,7 +55,7 @@ def fields_of(component: Any, path: str = "", scratch: bool = True) -> Iterator[
 
 
 def check_fields(component: Any) -> None:
-    """Refuse a component with a field that compiled code cannot take, and that copies of the component would share."""
+    """Refuse a component with a field that compiled code cannot take. Copies of the component would share it."""
     for path, value in fields_of(component):
         if isinstance(value, np.ndarray):
             if value.dtype.kind not in _NUMBERS:
@@ -65,40 +65,39 @@ def check_fields(component: Any) -> None:
             kind = type(value).__name__
             what = "None" if value is None else f"{'an' if kind[0].lower() in 'aeiou' else 'a'} {kind}"
             raise NotCompilable(
-                f"{type(component).__qualname__}.{path} must be a number, an array or a component, got {what}, which "
-                "cannot be compiled"
+                f"{type(component).__qualname__}.{path} must be a number, an array or a component, got {what}"
             )
 
 
 def arrays_of(component: Any) -> dict[str, AnyArray]:
-    """Every array of a component by its dotted name: together they are its state."""
+    """Every array of a component, including scratch space, by its dotted name."""
     return {name: value for name, value in fields_of(component) if isinstance(value, np.ndarray)}
 
 
 def state_of(component: Any) -> dict[str, AnyArray]:
-    """The arrays of a component without scratch space: equal if and only if the states are."""
+    """The arrays of a component without scratch space. Two components with equal arrays are in the same state."""
     return {name: value for name, value in fields_of(component, scratch=False) if isinstance(value, np.ndarray)}
 
 
 def scalars_of(component: Any) -> dict[str, Any]:
-    """Everything but arrays, by its dotted name: constants, which never change."""
+    """The numbers of a component, by their dotted names. They are constants."""
     return {name: value for name, value in fields_of(component) if not isinstance(value, np.ndarray)}
 
 
 def copied(component: T) -> T:
-    """A copy of the component with memory of its own."""
+    """Copy a component. The copy has memory of its own."""
     copy: T = _map_arrays(component, lambda name, array: array.copy())
     return copy
 
 
 def packed(component: T) -> tuple[T, Ints]:
-    """The same component with all its arrays in one buffer, so that one copy takes its whole state."""
+    """Move all arrays of a component into one buffer, so that a single copy saves its whole state."""
     sizes = {name: -(-array.nbytes // 8) for name, array in arrays_of(component).items()}
     starts = dict(zip(sizes, np.cumsum([0, *sizes.values()]).tolist(), strict=False))
     buffer = np.zeros(sum(sizes.values()), np.int64)
 
     def place(name: str, array: AnyArray) -> AnyArray:
-        """A copy of the array in its span of the buffer."""
+        """Copy an array to its span of the buffer."""
         span = buffer[starts[name] : starts[name] + sizes[name]]
         view: AnyArray = span.view(array.dtype)[: array.size].reshape(array.shape)
         view[...] = array
@@ -108,19 +107,19 @@ def packed(component: T) -> tuple[T, Ints]:
 
 
 def views(component: T) -> T:
-    """The same component over the same memory through memoryviews, whose entries are plain numbers.
+    """Wrap the arrays of a component in memoryviews of the same memory, whose entries are plain numbers.
 
-    Interpreted code that only indexes and asks for len() and shape runs several times faster on them.
+    Interpreted code that only indexes arrays and asks for `len()` and `shape` runs several times faster on them.
     """
     viewed: T = _map_arrays(component, lambda name, array: memoryview(cast(Any, array)))
     return viewed
 
 
 def overwrite(component: T, arrays: dict[str, AnyArray]) -> T:
-    """The component with its state replaced; arrays that have grown replace the shorter ones."""
+    """Replace the state of a component. Arrays of another length replace those it has."""
 
     def take(name: str, array: AnyArray) -> AnyArray:
-        """The array with its new values, in its own memory where they fit."""
+        """Write the new values into the memory of an array, or return a new array if they do not fit."""
         new = arrays[name]
         if new.shape != array.shape:
             return np.ascontiguousarray(new, dtype=array.dtype)
@@ -141,7 +140,8 @@ def _map_arrays(component: Any, change: Callable[[str, AnyArray], Any], path: st
     return component._make(new) if hasattr(component, "_make") else tuple(new)
 
 
-# -- arrays that can fill up: a component says how much room it has, and Python doubles it between slices of a loop
+# -- arrays that can fill up ------------------------------------------------------------------------------------------
+# A component says how much room it has. When it has too little, Python doubles its arrays between slices of a loop.
 
 UNBOUNDED = 1 << 62  # the room of a component that cannot fill
 
@@ -150,10 +150,10 @@ Growers = Mapping[type, Callable[[Any], Any]]
 
 
 def with_room(component: T, need: int, growers: Growers | None = None) -> T:
-    """The component able to be shown `need` more samples: each part that is short is replaced by a larger one.
+    """Make room for `need` more samples in a component, by larger arrays in each part that has too little.
 
-    A part grows by its own `grown()`, or, where that takes something a component cannot hold (a callable), by the
-    function `growers` has for its class.
+    A part grows by its own `grown()`. If growing it needs something that a component cannot hold, such as a function of
+    the user, `growers` has a function for its class.
     """
     part: Any = component
     changed = {
@@ -167,16 +167,20 @@ def with_room(component: T, need: int, growers: Growers | None = None) -> T:
         before = part.room()
         grow = (growers or {}).get(type(part)) or getattr(type(part), "grown", None)
         if grow is None:
-            raise ArtReplayError(f"{type(part).__qualname__} has room for {before} samples and offers no grown()")
+            raise ArtReplayError(
+                f"{type(part).__qualname__} must have a method grown(), because it has room for only {before} samples"
+            )
         part = grow(part)
         if part.room() <= before:
-            raise ArtReplayError(f"{type(part).__qualname__}.grown() must make room, but {before} became {part.room()}")
+            raise ArtReplayError(
+                f"{type(part).__qualname__}.grown() must make room for more than {before} samples, got {part.room()}"
+            )
     grown: T = part
     return grown
 
 
 def resized(array: NDArray[Scalar], size: int) -> NDArray[Scalar]:
-    """A longer array that begins with this one and goes on with zeros."""
+    """Extend an array by zeros to this size."""
     longer = np.zeros(size, array.dtype)
     longer[: len(array)] = array
     return longer

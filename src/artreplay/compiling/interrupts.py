@@ -1,26 +1,26 @@
-"""Ctrl-C can come at any moment. Here it waits until something is whole, and it is never lost."""
+"""Holds Ctrl-C back until a block of code is finished. It is never lost."""
 
 from __future__ import annotations
 
 import threading
 
-# The C functions: what the module `signal` wraps around them costs more than a decision does.
+# These are the C functions. The wrappers of the module `signal` take more time than a decision does.
 from _signal import getsignal, signal
 from signal import SIGINT
 from time import perf_counter
 from types import FrameType, TracebackType
 from typing import Any
 
-PATIENCE = 1.0  # seconds after the first Ctrl-C, from which a second one is delivered at once
+PATIENCE = 1.0  # seconds after the first Ctrl-C; a second one that comes later than this is delivered immediately
 
 _main = threading.main_thread().ident
 _get_ident = threading.get_ident
 
 
 class NoInterrupt:
-    """A block that an interrupt (Ctrl-C) cannot cut in two: the interrupt is delivered when the block is over.
+    """Runs a block that Ctrl-C cannot stop in the middle. The interrupt is delivered when the block is over.
 
-    If Ctrl-C is pressed again a second later it is delivered at once, because so long a block may never end by itself.
+    If Ctrl-C is pressed again a second later, it is delivered immediately, because such a long block may never end.
     """
 
     __slots__ = ("_handler", "_pending", "_previous", "_since")
@@ -48,7 +48,7 @@ class NoInterrupt:
                 self._previous(SIGINT, None)
 
     def deliver(self) -> None:
-        """Deliver a waiting interrupt now. A long block calls this every now and then."""
+        """Deliver an interrupt that waits. A long block calls this wherever it can safely be stopped."""
         if self._pending:
             self._pending = False
             self._previous(SIGINT, None)

@@ -1,4 +1,4 @@
-"""A loop is a plain function over components that also runs compiled; here is decided which of the two it does."""
+"""Runs loops, which are plain functions over components, interpreted or compiled, and decides which of the two."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from artreplay.errors import InvalidParameter, NotCompilable
 P = ParamSpec("P")
 R = TypeVar("R")
 
-# Seconds of interpretation after which machine code pays: to make it takes a few seconds, to load it about half of one.
+# Seconds of interpretation after which machine code pays. Compiling takes a few seconds, loading about half a second.
 PATIENCE, PATIENCE_TO_LOAD = 1.0, 0.05
 
-FIRST_SLICE_STEPS = 64  # of a loop, in its first slice
-MAX_STEPS = 1 << 20  # in one slice
-SLICE_SECONDS = 0.05  # what a slice should take, so that Ctrl-C is heard soon
+FIRST_SLICE_STEPS = 64  # steps of a loop in its first slice
+MAX_STEPS = 1 << 20  # steps in one slice
+SLICE_SECONDS = 0.05  # how long a slice should take, so that Ctrl-C works without a noticeable wait
 
 _interpreted: dict[tuple[type, ...], float] = {}  # seconds in this process, by the classes of a base
 _entries: list[Any] = []
@@ -42,21 +42,21 @@ _mode: ContextVar[Mode] = ContextVar("artreplay_mode", default="auto")
 
 
 def current_mode() -> Mode:
-    """`"auto"` unless inside a `using` block."""
+    """Return the mode of the current `using` block, or `"auto"` outside any."""
     return _mode.get()
 
 
 @contextmanager
 def using(mode: Mode) -> Iterator[None]:
-    """Choose the speed of all loops inside the block.
+    """Choose whether the loops inside a block are compiled.
 
-    Both speeds give the same result bit for bit. This is for tests, for debugging a component of your own with print
-    and breakpoints, and for machines on which nothing may be compiled.
+    Both ways give the same result bit for bit. Use this in tests, to debug a component of your own with print and
+    breakpoints, and on machines where nothing may be compiled.
 
     Parameters
     ----------
     mode
-        `"compiled"`, `"interpreted"`, or `"auto"` for loops that change over once machine code pays.
+        `"compiled"`, `"interpreted"`, or `"auto"`, which compiles a loop once that saves time.
 
     >>> import artreplay as ar
     >>> with ar.compiling.using("interpreted"):
@@ -73,9 +73,9 @@ def using(mode: Mode) -> Iterator[None]:
 
 
 class Loop(Generic[P, R]):
-    """Calls a function as it stands, or compiled for the types of the components it is given.
+    """Calls a function interpreted, or compiled for the types of the components in its arguments.
 
-    Arguments that are neither components, arrays nor numbers (a user's plain object) are always interpreted.
+    It always interprets a call with an argument that is no component, array or number, such as an object of the user.
     """
 
     def __init__(self, function: Callable[P, R]) -> None:
@@ -89,23 +89,23 @@ class Loop(Generic[P, R]):
         return self.bound_to(*args)(*args, **kwargs)
 
     def bound_to(self, *parts: Any) -> Callable[P, R]:
-        """The form to call with components of the same types as `parts`, as often as you like."""
+        """The function to call with components of the same types as `parts`, compiled if they allow it."""
         if current_mode() == "interpreted" or not all(map(_compilable, parts)):
             return self.interpreted
         classes = _classes(parts)
         if classes not in self._by_classes:
-            with self._making, NoInterrupt():  # threads that ask at once get the same one
+            with self._making, NoInterrupt():  # threads that ask at the same time get the same function
                 if classes not in self._by_classes:
                     self._by_classes[classes] = self._compile(classes)
         return self._by_classes[classes]
 
     def compiled_for(self, *parts: Any) -> Callable[P, R] | None:
-        """The compiled form for components of the same types as `parts`; None where they are always interpreted."""
+        """The compiled function for components of the same types as `parts`, None if they cannot be compiled."""
         form = self.bound_to(*parts)
         return None if form == self.interpreted else form
 
     def is_at_hand(self, *parts: Any) -> bool:
-        """Whether this process or an earlier one has made machine code for such parts."""
+        """Whether this process or an earlier one has compiled the loop for such parts."""
         classes = _classes(parts)
         if classes not in self._by_classes and classes not in self._on_disk:
             name = f"*{self.function.__name__}_{stamp(self.function, classes).text[:16]}*.nbi"  # as numba calls it
@@ -114,7 +114,7 @@ class Loop(Generic[P, R]):
         return classes in self._by_classes or self._on_disk[classes]
 
     def interpreted(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Run the function as it stands; counters of random draws may wrap around, as they do in machine code."""
+        """Run the function interpreted. Counters of random draws may overflow, as they do in machine code."""
         with np.errstate(over="ignore"):
             return self.function(*args, **kwargs)
 
@@ -124,7 +124,7 @@ class Loop(Generic[P, R]):
         _entries.append(entry)
 
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
-            """The compiled function; what numba finds wrong with a component becomes one sentence."""
+            """Run the compiled function. An error of numba about a component becomes one sentence."""
             try:
                 result: R = entry(*args, **kwargs)
             except Exception as error:
@@ -138,7 +138,7 @@ class Loop(Generic[P, R]):
 def worth_compiling(loop: Loop[Any, Any], parts: tuple[Any, ...], seconds: float) -> bool:
     """Whether a loop should be compiled from now on, after `seconds` more of interpretation.
 
-    `parts` are its arguments, the base first: seconds are counted for each kind of base, in policies and simulations.
+    `parts` are its arguments, the base first. Seconds add up for each kind of base, over policies and simulations.
     """
     if current_mode() != "auto":
         return current_mode() == "compiled"
@@ -150,23 +150,23 @@ def worth_compiling(loop: Loop[Any, Any], parts: tuple[Any, ...], seconds: float
 
 
 class Slices:
-    """Runs a loop in slices, between which Ctrl-C is heard: interpreted at first, and compiled once that pays.
+    """Runs a loop in slices, interpreted at first and compiled once that saves time. Ctrl-C works between slices.
 
     The loop must take the number of steps of a slice as its last argument, and return 0 when it has made them all.
     """
 
     def __init__(self, loop: Loop[..., int], seconds: float) -> None:
-        """`seconds` is how long the interpreter would take before it could be stopped for the first time."""
+        """Prepare to run. `seconds` is how long the interpreter would take before it could first be stopped."""
         self._loop = loop
         self._seconds = seconds
         self._steps = FIRST_SLICE_STEPS
         self._form: Callable[..., int] | None = None
 
     def run(self, *parts: Any) -> int:
-        """Run the next slice with these arguments, whose types never change; what the loop returns."""
+        """Run the next slice with these arguments, and return what the loop returns. Their types must never change."""
         if self._form is None:
             self._form = self._best_form(parts, self._seconds)
-        began, worked_before = perf_counter(), thread_time()  # of threads, only one at a time is interpreted
+        began, worked_before = perf_counter(), thread_time()  # only one thread at a time is interpreted
         result = self._form(*parts, self._steps)
         if self._form == self._loop.interpreted:
             self._form = self._best_form(parts, thread_time() - worked_before)
@@ -179,7 +179,7 @@ class Slices:
 
 
 def next_limit(limit: int, took: float) -> int:
-    """How many steps the next slice may have, so that it takes about `SLICE_SECONDS`."""
+    """How many steps the next slice may have to take about `SLICE_SECONDS`."""
     if took < SLICE_SECONDS / 2:
         return min(limit * 2, MAX_STEPS)
     return max(limit // 2, 1) if took > SLICE_SECONDS else limit
@@ -191,7 +191,7 @@ def _has_numba() -> bool:
 
 
 def loops_compiled() -> tuple[int, int]:
-    """How many loops this process compiled, and how many it found in the disk cache."""
+    """Count the loops that this process compiled, and those that it found in the disk cache."""
     misses = sum(sum(entry.stats.cache_misses.values()) for entry in _entries)
     hits = sum(sum(entry.stats.cache_hits.values()) for entry in _entries)
     return misses, hits
@@ -202,19 +202,19 @@ def _classes(parts: tuple[Any, ...]) -> tuple[type, ...]:
 
 
 def _compilable(part: Any) -> bool:
-    """Whether this is a component, an array or a number; a component may hold a plain object, which is none."""
+    """Whether this is a component, an array or a number, and holds nothing else either."""
     if isinstance(part, tuple):
         return all(map(_compilable, part))
     return isinstance(part, (np.ndarray, np.generic, int, float, complex))
 
 
 def _say_plainly(error: Exception, classes: tuple[type, ...]) -> None:
-    """Raise what numba finds wrong with a component as one sentence."""
+    """Raise an error of numba about a component as one sentence."""
     if type(error).__module__.startswith("numba"):
         raise NotCompilable(_explain(classes, error)) from error
 
 
-# Which lines are worth passing on of the pages that numba prints, the clearest first.
+# Of the pages that numba prints, the lines with these words help users. The clearest come first.
 USEFUL_WORDS = (
     "NRT",
     "Untyped global name",
@@ -234,18 +234,18 @@ def _explain(classes: tuple[type, ...], error: Exception) -> str:
     suspects = [cls for cls in classes if not cls.__module__.startswith("artreplay.")] or list(classes)
     place = _place(suspects, str(error)) or ", ".join(dict.fromkeys(cls.__qualname__ for cls in suspects))
     return (
-        f"{place} cannot be compiled: {reason} "
-        "(compiled methods allocate nothing, return one type, and call only marked things)"
+        f"{place} cannot be compiled: {reason}. "
+        "Compiled methods must not allocate memory, must return one type, and may call only what ar.compiled marks"
     )
 
 
 def _place(classes: list[type], text: str) -> str:
-    """The method of one of these classes that numba names last, with its line; "" if it names none."""
+    """The method of one of these classes that numba names last, with its line, or "" if it names none."""
     for file, number in reversed(re.findall(r'File "([^"]+)", line (\d+)', text)):
         for cls in classes:
             for name, method in vars(cls).items():
                 code = getattr(method, "__code__", None)
-                if code is None or method.__module__ != cls.__module__:  # a method that all components have
+                if code is None or method.__module__ != cls.__module__:  # artreplay gave the class this method
                     continue
                 if not os.path.abspath(code.co_filename).endswith(file.lstrip(".")):
                     continue

@@ -1,7 +1,7 @@
-"""The marker: what may be compiled, and how compiled code finds it.
+"""The decorator `compiled`, which marks what may be compiled, so that compiled code finds it.
 
-Numba is imported by the first loop that compiles. What was marked before then waits here and is bound at once;
-what is marked later is bound as it comes.
+The first loop that compiles imports numba. Classes and functions marked before then wait here until it binds them all.
+Those marked later are bound immediately.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 _method_names: set[str] = set()
 _helpers: list[tuple[Callable[..., Any], bool]] = []
-_binder: Any = None  # the module that knows numba, once it is loaded
+_binder: Any = None  # the module `binding`, which imports numba, once it is loaded
 
 
 @overload
@@ -28,33 +28,39 @@ def compiled(*, inline: bool = True, scratch: tuple[str, ...] = ()) -> Callable[
 
 
 def compiled(thing: Any = None, *, inline: bool = True, scratch: tuple[str, ...] = ()) -> Any:
-    """Mark a component (a `NamedTuple` class) or a helper function as compilable; it stays what it was.
+    """Mark a component (a `NamedTuple` class) or a helper function as compilable. Python can still run it as it is.
 
-    A component's fields are arrays, numbers and other components. A base algorithm written this way has
-    `propose(self, out) -> int`, which writes the numbers of the proposed units into `out` and returns how many
-    there are; `update(self, unit, reward)`; and `n_arms`, a field, a property or a constant of the class. It may have:
+    The fields of a component are arrays, numbers and other components. An algorithm written this way must have:
 
-    - `room(self)`, how many more samples its arrays can take, with `grown(self)`, the same with larger arrays;
-    - `reseed(self, key)`, for random draws;
+    - `propose(self, out) -> int`, which writes the numbers of the proposed arms into `out` and returns how many there
+      are;
+    - `update(self, unit, reward)`, which learns from one reward of the arm with the number `unit`;
+    - `n_arms`, a field, a property or a constant of the class.
+
+    It may also have:
+
+    - `room(self)`, which returns how many more samples its arrays can take, and `grown(self)`, which returns the same
+      component with larger arrays;
+    - `reseed(self, key)`, if it draws at random;
     - `propose(self, out, round)` in place of `propose(self, out)`, if it needs the number of the online round;
     - `update_logged(self, unit, reward, allowance)`, if it treats rows of the log differently from online rewards;
-    - `reads_whole_log`, a field or property: True if every policy must show it the whole log first, which makes any
-      rule exact;
-    - `value(self, unit, round, unread, fill)` in place of `propose`: what a unit is worth if `unread` more rows of the
-      log with the reward `fill` were shown. Rows are then read until the choice is certain. `note_unread(self, rows)`
-      hears how many rows of the whole log are unread.
+    - `reads_whole_log`, a field or a property, True if every policy must show it the whole log first. Replay is then
+      exact for any rule;
+    - `value(self, unit, round, unread, fill)` in place of `propose`. It returns what an arm would be worth after
+      `unread` more rows of the log with the reward `fill`. Artificial Replay then reads rows until the choice is
+      certain. `note_unread(self, rows)` is told how many rows of the whole log are unread.
 
-    Compiled methods allocate nothing (scratch space is a field), and call only methods of components, marked
-    functions and what numba knows.
+    Compiled methods must not allocate memory, so scratch space is a field. They may call only methods of components,
+    marked functions, and what numba supports.
 
     Parameters
     ----------
     thing
         The class or the function.
     inline
-        Whether a marked function is copied into its callers. Calling a long one instead compiles faster.
+        Whether a marked function is copied into its callers. A long function compiles faster with False.
     scratch
-        The fields that do not belong to the state of a component, for those who compare states.
+        The fields that do not belong to the state of a component. Comparisons of states leave them out.
 
     >>> from typing import NamedTuple
     >>> import numpy as np, artreplay as ar
@@ -81,16 +87,16 @@ def compiled(thing: Any = None, *, inline: bool = True, scratch: tuple[str, ...]
         if _binder is not None:
             _binder.bind_helper(thing, inline)
     else:
-        raise NotCompilable(f"compiled marks a NamedTuple class or a function, got {thing!r}")
+        raise NotCompilable(f"compiled must mark a NamedTuple class or a function, got {thing!r}")
     return thing
 
 
 def _mark_class(cls: type, scratch: tuple[str, ...]) -> None:
     if not (issubclass(cls, tuple) and hasattr(cls, "_fields")):
-        raise NotCompilable(f"a compiled component must be a NamedTuple, {cls.__qualname__} is not")
+        raise NotCompilable(f"a compiled component must be a NamedTuple, and {cls.__qualname__} is not")
     for field in scratch:
         if field not in cls._fields:
-            raise NotCompilable(f"scratch must name fields of {cls.__qualname__}, {field!r} is not one")
+            raise NotCompilable(f"scratch must name fields of {cls.__qualname__}, got {field!r}")
     for name, default in _defaults(cls).items():
         if name not in vars(cls):
             setattr(cls, name, default)
@@ -104,7 +110,7 @@ def _mark_class(cls: type, scratch: tuple[str, ...]) -> None:
 
 
 def _defaults(cls: type) -> dict[str, Callable[..., Any]]:
-    """Methods that loops call, for a component that does not define them."""
+    """The methods that loops call, for a class that does not define them itself."""
     methods: dict[str, Callable[..., Any]] = {"room": least_room, "reseed": _nothing_to_reseed}
     propose = vars(cls).get("propose")
     if inspect.isfunction(vars(cls).get("value")) and inspect.isfunction(vars(cls).get("update")):
@@ -118,7 +124,7 @@ def _defaults(cls: type) -> dict[str, Callable[..., Any]]:
 
 
 def _needs(method: Any) -> int:
-    """How many arguments a method requires; 0 if there is no such method."""
+    """How many arguments a method requires, 0 if there is no such method."""
     if not inspect.isfunction(method):
         return 0
     parameters = inspect.signature(method).parameters.values()
@@ -138,25 +144,25 @@ def _update_whatever_its_origin(self: Any, unit: int, reward: float, allowance: 
 
 
 def _unread_unheard(self: Any, rows: int) -> None:
-    """A component whose values do not depend on how much of the log there is."""
+    """Do nothing, for a component whose values do not depend on how much of the log is unread."""
 
 
 def exact_bounds(self: Any, unit: int, round_: int, unread: int, fill: float, exact: bool) -> Any:
-    """Two numbers that a value lies between, for a component that says only what the value is."""
+    """The two bounds of a value, both equal to it, for a component that has no `value_bounds`."""
     value = self.value(unit, round_, unread, fill)
     return value, value
 
 
 def assume_nonnegative(number: T) -> T:
-    """The number itself. Compiled code relies on it not being negative, and so need not look for indices from the end.
+    """Return the number, and let compiled code rely on it not being negative. Indexing is then faster.
 
-    Nobody would find a negative number: use it only for numbers that were checked or computed here.
+    Nothing checks this, so use it only for numbers that artreplay has checked or computed itself.
     """
     return number
 
 
 def least_room(self: Any) -> int:
-    """The room of a component without a `room` of its own: the least of its parts. `binding` compiles it."""
+    """The least room of the parts of a component, if it has no `room` of its own. `binding` compiles this method."""
     least = UNBOUNDED
     for part in self:
         if is_component(part):
@@ -165,11 +171,11 @@ def least_room(self: Any) -> int:
 
 
 def _nothing_to_reseed(self: Any, key: Any) -> None:
-    """A component without random draws."""
+    """Do nothing, for a component without random draws."""
 
 
 def binder() -> Any:
-    """The module that knows numba, with everything marked so far bound."""
+    """The module `binding`, after it has bound everything marked so far."""
     global _binder
     if _binder is None:
         from artreplay.compiling import binding

@@ -1,7 +1,7 @@
-"""A stamp identifies the source of a compiled loop.
+"""Stamps, which identify the source of a compiled loop.
 
-Numba's disk cache looks only at the file of the loop itself, so that an edit in another file, or another class of
-the same name, would run old code. The stamp covers every module, name and constant that compiled code can reach.
+Numba's disk cache looks only at the file of the loop itself. After an edit in another file, or for another class of the
+same name, it would run old code. A stamp covers every module, name and constant that compiled code can reach.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from artreplay.compiling.components import MARK
 
 
 class Stamp(NamedTuple):
-    """The text to hash into the cache key, and whether a later process could find the same source again."""
+    """A text for the cache key, and whether it lasts: whether a later process could find the same source again."""
 
     text: str
     lasting: bool
@@ -29,7 +29,7 @@ class Stamp(NamedTuple):
 
 def stamp(function: Callable[..., Any], classes: tuple[type, ...]) -> Stamp:
     """The stamp of a loop over components of these classes."""
-    parts = [f"bounds checked: {os.environ.get('NUMBA_BOUNDSCHECK', '')}"]  # which numba's cache does not look at
+    parts = [f"bounds checked: {os.environ.get('NUMBA_BOUNDSCHECK', '')}"]  # numba's cache leaves this setting out
     modules: dict[str, None] = {function.__module__: None}
     seen: set[int] = set()
     for member in _members(function, classes):
@@ -59,21 +59,21 @@ def _methods(cls: type) -> Iterator[Callable[..., Any]]:
 
 
 def _is_in_its_file(cls: type) -> bool:
-    """Whether the file of a class contains it; a class made by exec names a module whose source does not have it."""
+    """Whether a class is in the source file of its module. A class made by exec is not."""
     source = inspect.getsourcefile(sys.modules[cls.__module__])
     own = [method for method in _methods(cls) if method.__module__ == cls.__module__]
     return all(method.__code__.co_filename == source for method in own)
 
 
 def _collect(function: Callable[..., Any], parts: list[str], modules: dict[str, None], seen: set[int]) -> None:
-    """Follow the names a function uses: constants by value, functions that get compiled into their own modules."""
+    """Follow the names a function uses. Collect constants by value, and the modules of functions that get compiled."""
     if id(function) in seen:
         return
     seen.add(id(function))
     parts.append(f"{function.__defaults__!r} {function.__kwdefaults__!r}")
     names = set(_names(function.__code__))
     for label, thing in _used(names, function.__globals__, ""):
-        inner = getattr(thing, "py_func", thing)  # of a function that numba compiles by itself
+        inner = getattr(thing, "py_func", thing)  # functions that carry numba's own decorator have this attribute
         if isinstance(thing, (bool, int, float, complex, str, bytes, tuple, np.generic)):
             parts.append(f"{label}={thing!r}")
         elif isinstance(thing, np.ndarray):
@@ -84,11 +84,11 @@ def _collect(function: Callable[..., Any], parts: list[str], modules: dict[str, 
 
 
 def _used(names: set[str], namespace: dict[str, Any], path: str) -> Iterator[tuple[str, Any]]:
-    """What these names stand for, also as attributes of modules, and of modules inside modules."""
+    """The things with these names, including attributes of modules and of modules inside modules."""
     for name in sorted(names & namespace.keys()):
         thing = namespace[name]
         if isinstance(thing, types.ModuleType):
-            if path.count(".") < 4:  # modules may hold each other
+            if path.count(".") < 4:  # two modules may each contain the other
                 yield from _used(names - {name}, vars(thing), f"{path}{name}.")
         else:
             yield path + name, thing

@@ -1,4 +1,4 @@
-"""What all commands share: their options, what they print, and how they are run and refuse."""
+"""What all commands share: their options, what they print, how they run, and how they refuse."""
 
 from artreplay.console.options import JsonOption, SeedOption
 from artreplay.console.output import NONE, count, number, percent, seconds, show, show_json, size, table, text_of, write

@@ -1,4 +1,4 @@
-"""Figures that commands write: refused before anything is computed if they could not be, and written whole."""
+"""Figures that commands write. A figure that cannot be written is refused before anything is computed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _FORMATS = ("png", "pdf", "svg")
 
 
 def checked_figure(out: Path) -> str:
-    """The format of a figure; refused before anything is computed if it could not be written."""
+    """Return the format of a figure, or refuse a file that could not be written."""
     kind = out.suffix.removeprefix(".").lower()
     if kind not in _FORMATS:
         raise InvalidParameter(f"--out must end in .png, .pdf or .svg, got {str(out)!r}")
@@ -25,5 +25,5 @@ def checked_figure(out: Path) -> str:
 
 
 def write_figure(figure: Any, out: Path, kind: str) -> None:
-    """Write a figure to its place, the whole of it or nothing."""
+    """Write a figure to a file, whole or not at all."""
     write_whole(out, lambda file: figure.savefig(file, format=kind, dpi=150))

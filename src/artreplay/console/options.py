@@ -11,13 +11,13 @@ import typer
 
 @dataclass(frozen=True)
 class Request:
-    """What the options say about a policy; None where they say nothing."""
+    """What the options say about a policy. None stands for an option left out."""
 
     log: str
-    columns: dict[str, Any]  # as open_history is told them
+    columns: dict[str, Any]  # as open_history takes them
     algorithm: str | None
-    parameters: dict[str, Any]  # of the algorithm, by the names they have in Python
-    arms: list[str] | None  # of which each may have several labels
+    parameters: dict[str, Any]  # of the algorithm, by their names in Python
+    arms: list[str] | None  # the texts of --arms, each with one or more labels
     unknown: str | None
     policy: str | None
     drift: str | None = None
@@ -25,13 +25,13 @@ class Request:
 
 ArmsOption = Annotated[
     list[str] | None,
-    typer.Option("--arms", metavar="A,B,C", help="The arms, in order; by default all labels of the log."),
+    typer.Option("--arms", metavar="A,B,C", help="The arms, in order. By default all labels of the log."),
 ]
 AlgorithmOption = Annotated[
-    str | None, typer.Option(help="The base algorithm (see `artreplay algorithms`); kl-ucb by default.")
+    str | None, typer.Option(help="The base algorithm (see `artreplay algorithms`). By default kl-ucb.")
 ]
-ReplicationsOption = Annotated[int, typer.Option(help="Independent runs, each with means and a log of its own.")]
-SeedOption = Annotated[int, typer.Option(help="The seed of everything random; the same seed gives the same result.")]
+ReplicationsOption = Annotated[int, typer.Option(help="Independent runs, each with its own means and log.")]
+SeedOption = Annotated[int, typer.Option(help="The seed of all random draws. The same seed gives the same result.")]
 StateFileOption = Annotated[Path, typer.Option(help="The file in which `recommend --state` keeps the policy.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 LogPlace = Annotated[
@@ -43,14 +43,14 @@ LogPlace = Annotated[
     ),
 ]
 OrderOption = Annotated[
-    str | None, typer.Option(help='The column to sort the log by, or "shuffle"; by default the log keeps its order.')
+    str | None, typer.Option(help='The column to sort the log by, or "shuffle". By default the log keeps its order.')
 ]
 OrderSeedOption = Annotated[int | None, typer.Option(help="The seed of --order shuffle.")]
 CsvOption = Annotated[
     list[str] | None,
     typer.Option(
         metavar="NAME=VALUE",
-        help="How a CSV file is written, where that is not found out: options of DuckDB's read_csv, such as delim, "
+        help="How a CSV file is written, if that is not detected: options of DuckDB's read_csv, such as delim,  "
         "quote, skip, header (yes or no) and decimal_separator, or encoding. May be repeated.",
     ),
 ]
@@ -68,6 +68,6 @@ SumOption = Annotated[
 ]
 RewardRangeOption = Annotated[
     tuple[float, float] | None,
-    typer.Option("--reward-range", metavar="LOW HIGH", help="The range of the rewards; 0 1 by default."),
+    typer.Option("--reward-range", metavar="LOW HIGH", help="The range of the rewards. By default 0 1."),
 ]
 RewardOption = Annotated[str | None, typer.Option(help="The column with the reward.")]

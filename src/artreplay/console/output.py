@@ -12,15 +12,15 @@ from typing import Any
 
 import typer
 
-NONE = "–"  # in a table, where there is no number
+NONE = "–"  # stands in a table for a number that does not exist
 MAX_ROWS = 20  # of a table of arms, unless all are asked for
 MAX_BAR = 30  # letters of the longest bar
-MAX_DECORATED_ROWS = 1000  # rows from which a table is not worth decorating
-_PIPE_CLOSED = 141  # what a shell says of a program that wrote to a closed pipe
+MAX_DECORATED_ROWS = 1000  # a table with more rows is printed without decoration
+_PIPE_CLOSED = 141  # the exit code of a program that wrote to a closed pipe
 
 
 def show(*parts: Any) -> None:
-    """Print lines and tables: fitted to the terminal, or, piped, as wide as they are and without decoration."""
+    """Print lines and tables: fitted to a terminal, or in full width and without decoration into a file or pipe."""
     if not sys.stdout.isatty():
         write("".join(f"{part}\n" for part in parts))
         return
@@ -34,12 +34,12 @@ def show(*parts: Any) -> None:
 
 
 def show_json(value: Any) -> None:
-    """Print one JSON value; numbers that JSON does not have become null."""
+    """Print one JSON value. Numbers that JSON does not have become null."""
     write(json.dumps(_plain(value), indent=2, allow_nan=False) + "\n")
 
 
 def write(text: str) -> None:
-    """Write to stdout at once, so that a reader who has gone is noticed here."""
+    """Write to stdout and flush, so that a closed pipe is noticed here."""
     try:
         sys.stdout.write(text)
         sys.stdout.flush()
@@ -52,7 +52,7 @@ def write(text: str) -> None:
 
 
 def discard_stdout() -> None:
-    """Discard what is still to be written, so that Python does not try to write it at exit and complain."""
+    """Discard unwritten output, so that Python does not try to write it at exit and complain."""
     with contextlib.suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
@@ -60,7 +60,7 @@ def discard_stdout() -> None:
 
 
 def table(headers: Sequence[str], rows: Iterable[Sequence[str]], texts: int = 1) -> Any:
-    """A table whose first `texts` columns are texts and whose others are numbers."""
+    """Make a table whose first `texts` columns are texts, and whose other columns are numbers."""
     rows = list(rows)
     if not sys.stdout.isatty() or len(rows) > MAX_DECORATED_ROWS:
         return _plain_table([headers, *rows], texts)
@@ -76,7 +76,7 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[str]], texts: int = 1)
 
 
 def _plain_table(rows: Sequence[Sequence[str]], texts: int) -> str:
-    """Columns of text, two spaces apart."""
+    """Return columns of text, two spaces apart."""
     from rich.cells import cell_len
 
     widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
@@ -91,13 +91,13 @@ def _plain_table(rows: Sequence[Sequence[str]], texts: int) -> str:
 
 
 def text_of(label: Hashable) -> str:
-    """A label as people see it; one with unprintable characters is shown in quotes."""
+    """Return a label as people read it, in quotes if it has unprintable characters."""
     text = str(label)
     return text if text.isprintable() and text.strip() else repr(label)
 
 
 def number(value: float) -> str:
-    """A number in a table."""
+    """Format a number for a table."""
     if math.isnan(value):
         return NONE
     if math.isinf(value):
@@ -106,14 +106,14 @@ def number(value: float) -> str:
 
 
 def count(value: float) -> str:
-    """A count, or a mean of counts."""
+    """Format a count, or a mean of counts."""
     if math.isnan(value):
         return NONE
     return f"{value:,.0f}" if value == int(value) else f"{value:,.1f}"
 
 
 def percent(share: float) -> str:
-    """A share as a percentage; 0.0 % means exactly none, and 100.0 % exactly all."""
+    """Format a share as a percentage. 0.0 % means exactly none, and 100.0 % exactly all."""
     if math.isnan(share):
         return NONE
     if 0.0 < share < 0.0005:
@@ -122,7 +122,7 @@ def percent(share: float) -> str:
 
 
 def size(value: float) -> str:
-    """A number of bytes."""
+    """Format a number of bytes."""
     for unit in ("B", "KB", "MB", "GB"):
         if value < 1000 or unit == "GB":
             return f"{value:,.0f} {unit}" if unit == "B" else f"{value:,.1f} {unit}"
@@ -131,7 +131,7 @@ def size(value: float) -> str:
 
 
 def seconds(value: float) -> str:
-    """A duration."""
+    """Format a duration."""
     return f"{value:.1f} s" if value < 120 else f"{value / 60:.1f} min"
 
 

@@ -1,4 +1,4 @@
-"""Runs a command line and turns what went wrong into one sentence and an exit code."""
+"""Runs a command line, and turns errors into one sentence and an exit code."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _WRONG, _INTERRUPTED = 2, 130
 
 
 def run_command(app: typer.Typer, name: str, arguments: Sequence[str] | None = None) -> int:
-    """Run a command (by default the one this process was started with) and return its exit code.
+    """Run a command, by default the one this process was started with, and return its exit code.
 
-    The code is 0, or 2 after one sentence on stderr, or 1 if a check fails, or 130 on Ctrl-C.
+    The code is 0, or 1 if a check fails, or 2 after one sentence on stderr, or 130 on Ctrl-C.
     """
     _prepare_streams()
     with warnings.catch_warnings():
@@ -44,12 +44,12 @@ def _run_and_flush(app: typer.Typer, name: str, arguments: Sequence[str] | None)
 def _say_warning(
     message: Warning | str, category: type[Warning], filename: str, lineno: int, file: Any = None, line: Any = None
 ) -> None:
-    """One sentence on stderr, for someone who typed a command."""
+    """Print a warning as one sentence on stderr."""
     print("warning:", getattr(message, "in_shell", message), file=sys.stderr)
 
 
 def _prepare_streams() -> None:
-    """Prepare for labels that the terminal cannot print, and for streams that are closed."""
+    """Prepare stdout and stderr for labels that the terminal cannot print, and for closed streams."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
@@ -78,7 +78,7 @@ def _refuse(sentence: str) -> int:
 
 
 def for_the_shell(error: Exception, options: Mapping[str, str]) -> str:
-    """The sentence of an error, with the option that the command has for the parameter that is wrong.
+    """Return the sentence of an error, with the option of the command in place of the wrong parameter.
 
     >>> from artreplay.errors import InvalidParameter
     >>> error = InvalidParameter("must be at least 1, got 0", parameter="horizon")
@@ -97,7 +97,7 @@ def for_the_shell(error: Exception, options: Mapping[str, str]) -> str:
 
 
 def _options_of(app: typer.Typer, arguments: Sequence[str]) -> dict[str, str]:
-    """The options of the command that was called, by the names of their parameters."""
+    """Return the options of the command that was called, by the names of their parameters."""
     command: Any = get_command(app)
     for word in arguments:
         inner = getattr(command, "commands", {}).get(word)
@@ -105,4 +105,5 @@ def _options_of(app: typer.Typer, arguments: Sequence[str]) -> dict[str, str]:
             break
         command = inner
     options = {option.name: option.opts[0] for option in command.params if option.opts[0].startswith("-")}
-    return {"allowance": options["drift"], **options} if "drift" in options else options  # --drift may name a column
+    # Because --drift may name a column.
+    return {"allowance": options["drift"], **options} if "drift" in options else options

@@ -1,6 +1,6 @@
-"""Simulations that no loop can play: those of a user's own object, of a world that is one, or of late rewards.
+"""Simulations that no loop can play: those of a user's own object, of a user's own world, or with late rewards.
 
-Policies play them, by `ask` and `tell`.
+A policy plays them, by `ask` and `tell`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class PlayedUnit(NamedTuple):
     number: int
     level: int
     mean: float
-    key: Any = 0  # of the draws of a point
+    key: Any = 0  # keys the draws of a point
 
 
 class Replication(Protocol):
@@ -51,19 +51,19 @@ class Replication(Protocol):
         """The context of a round, as an argument of `ask` and `tell`; empty where a policy is not told."""
 
     def best(self, round_: int) -> float:
-        """The best expected reward of a round."""
+        """Return the best expected reward of a round."""
 
     def draw_history(self, rows: int) -> History:
-        """The log of this replication."""
+        """Draw the log of this replication."""
 
     def look(self, action: list[Any], round_: int) -> list[PlayedUnit]:
-        """What an action plays; refused if it is not possible."""
+        """Return the units that an action plays. Refuse an action that is not possible."""
 
     def reward(self, unit: PlayedUnit, round_: int) -> float:
-        """The reward of a unit."""
+        """Return the reward of a unit."""
 
     def delay(self, unit: PlayedUnit, round_: int) -> int:
-        """In how many rounds it arrives."""
+        """Return how many rounds later the reward arrives."""
 
 
 def play_by_asking(setting: Setting, outputs: Outputs, report: Callable[[int], None]) -> None:
@@ -74,9 +74,10 @@ def play_by_asking(setting: Setting, outputs: Outputs, report: Callable[[int], N
             _play(setting, outputs, replication)
         if isinstance(setting.base, ObjectBase) and before != shared_generators():
             raise InvalidParameter(
-                f"{type(setting.user_base).__qualname__} draws from a generator that everything shares, `random` or "
-                "`numpy.random`, so that one seed would not give one result: let it keep a generator of its own as "
-                "an attribute, or offer reseed(key)"
+                f"{type(setting.user_base).__qualname__} draws from the shared generator of `random` or "
+                "`numpy.random`, "
+                "so the same seed would not give the same result. Let it keep its own generator as an attribute, or "
+                "offer reseed(key)"
             )
         report(replication + 1)
 
@@ -132,7 +133,7 @@ def _world(setting: Setting, key: Words) -> Replication:
 
 
 def _policy(setting: Setting, world: Replication) -> Policy:
-    """The policy of a replication."""
+    """Make the policy of a replication."""
     if setting.start == "ignorant":
         return Ignorant(setting.user_base)
     history = world.draw_history(setting.rows) if setting.history is None else setting.history
@@ -141,10 +142,10 @@ def _policy(setting: Setting, world: Replication) -> Policy:
 
 
 def _count_by_arm(policy: Policy, by_arm: Ints) -> None:
-    """Add to counts by arm what a policy was shown of its log."""
+    """Add the rows that a policy was shown to `by_arm`."""
     base = policy.drive.base
     for number, count in enumerate(used_counts(policy, partial(np.bincount, minlength=len(by_arm))).tolist()):
-        if count:  # a plain object numbers arms as it meets them
+        if count:  # a plain object numbers arms in the order it sees them
             by_arm[cast(int, base.unit(number)) if isinstance(base, ObjectBase) else number] += count
 
 
@@ -171,18 +172,18 @@ class ArmReplication:
         return {}
 
     def best(self, round_: int) -> float:
-        """The best expected reward of a round."""
+        """Return the best expected reward of a round."""
         return float(self._rewards.optimum[0])
 
     def draw_history(self, rows: int) -> History:
-        """The log of this replication."""
+        """Draw the log of this replication."""
         arms, rewards = np.empty(rows, np.int64), np.empty(rows)
         self._rewards.draw_rows(0, rows, arms, rewards)
         base = self._setting.base
         return History([base.unit(arm) for arm in arms.tolist()] if isinstance(base, Algorithm) else arms, rewards)
 
     def look(self, action: list[Any], round_: int) -> list[PlayedUnit]:
-        """The arms that are played."""
+        """Return the arms that are played."""
         base = self._setting.base
         arms = [base.checked_number(unit) if isinstance(base, Algorithm) else unit for unit in action]
         for slot, arm in enumerate(arms):
@@ -192,11 +193,11 @@ class ArmReplication:
         return [PlayedUnit(int(arm), 0, self._rewards.expected(arm, slot)) for slot, arm in enumerate(arms)]
 
     def reward(self, unit: PlayedUnit, round_: int) -> float:
-        """The next reward of an arm."""
+        """Return the next reward of an arm."""
         return float(self._rewards.pull(unit.number, round_, 0))
 
     def delay(self, unit: PlayedUnit, round_: int) -> int:
-        """In how many rounds it arrives."""
+        """Return how many rounds later the reward arrives."""
         if self._own is None:
             return 0
         return self._own.delay(unit.number, round_, float(uniform(self._key, DELAY, unit.number, round_)))
@@ -228,7 +229,7 @@ class ContextReplication(ArmReplication):
 
 
 class PointReplication:
-    """One replication of a continuous space, for an object that names points itself."""
+    """One replication of a continuous space, for an object that proposes points itself."""
 
     def __init__(self, env: PointEnvironment, key: np.uint64) -> None:
         self._env = env
@@ -241,35 +242,37 @@ class PointReplication:
         return {}
 
     def best(self, round_: int) -> float:
-        """The best expected reward of a round."""
+        """Return the best expected reward of a round."""
         return self._env.optimum
 
     def draw_history(self, rows: int) -> History:
-        """The log of this replication."""
+        """Draw the log of this replication."""
         return self._env.history_of(self._key, rows)
 
     def look(self, action: list[Any], round_: int) -> list[PlayedUnit]:
-        """The points that are played."""
+        """Return the points that are played."""
         env = self._env
         places = [self._space.checked_place(unit) for unit in action]
         if env.levels is not None and env.budget is not None:
             efforts = [env.levels[level] for _, level in places]
             if sum(efforts) > env.budget * BUDGET_SLACK:
                 levels = ", ".join(map(exact, efforts))
-                raise InvalidAction(f"levels {levels} were proposed, more than the budget of {exact(env.budget)}")
+                raise InvalidAction(
+                    f"the levels of a proposal must sum to at most the budget of {exact(env.budget)}, got {levels}"
+                )
         return [self._played(point, level) for point, level in places]
 
     def reward(self, unit: PlayedUnit, round_: int) -> float:
-        """The reward of a point in a round."""
+        """Return the reward of a point in a round."""
         return float(self._env.law.draw(mixed(self._key ^ unit.key), REWARD, 0, round_, unit.mean))
 
     def delay(self, unit: PlayedUnit, round_: int) -> int:
-        """Rewards of points come at once."""
+        """Return 0, because rewards of points are never late."""
         return 0
 
     def _played(self, coordinates: list[float], level: int) -> PlayedUnit:
-        """A point with its mean, which is worked out once."""
-        point = np.array(coordinates) + 0.0  # one zero, not two
+        """Return a point with its mean, which is computed only once."""
+        point = np.array(coordinates) + 0.0  # adding 0 turns -0.0 into 0.0, so that both are one point
         unit = self._known.get((point.tobytes(), level))
         if unit is None:
             env = self._env

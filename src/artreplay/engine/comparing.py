@@ -1,4 +1,4 @@
-"""`compare`: several policies in the same worlds, and how much more or less regret each has than another."""
+"""`compare`: plays several policies in the same worlds, and says how much their regret differs."""
 
 from __future__ import annotations
 
@@ -22,13 +22,31 @@ BAND_95 = 1.96  # standard errors on either side of a mean
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Holds the runs of several policies in the same worlds; differences are to `baseline`, world by world."""
+    """Holds the runs of several policies in the same worlds. Differences are to `baseline`, world by world.
+
+    >>> import artreplay as ar
+    >>> result = ar.compare({"UCB1": ar.UCB1(3), "greedy": ar.Greedy(3)}, ar.environments.KArmed(3), horizon=5)
+    >>> result.baseline, list(result.runs)
+    ('UCB1', ['UCB1', 'greedy'])
+    """
 
     runs: dict[str, Runs]
     baseline: str
 
     def difference(self, name: str) -> Floats:
-        """Subtract the regret of the baseline from that of a policy: a row per world, a column per round."""
+        """Subtract the regret of the baseline from that of a policy. A row is a world, and a column is a round.
+
+        Parameters
+        ----------
+        name
+            The name of the policy.
+
+        >>> import artreplay as ar
+        >>> policies = {"UCB1": ar.UCB1(3), "greedy": ar.Greedy(3)}
+        >>> result = ar.compare(policies, ar.environments.KArmed(3), horizon=5, replications=3)
+        >>> result.difference("greedy").shape
+        (3, 5)
+        """
         return self.runs[name].regret - self.runs[self.baseline].regret
 
     def to_frame(self) -> pa.Table:
@@ -40,7 +58,7 @@ class Comparison:
         >>> result.to_frame().column_names[:5]
         ['policy', 'round', 'regret', 'regret_low', 'regret_high']
         """
-        import pyarrow as pa  # which takes longer to import than a short comparison takes
+        import pyarrow as pa  # importing it takes longer than a short comparison
 
         parts = []
         for name, runs in self.runs.items():
@@ -53,7 +71,14 @@ class Comparison:
         return pa.concat_tables(parts)
 
     def to_latex(self) -> str:
-        """Write the last round as a LaTeX table: regret, its difference to the baseline, and the rows read."""
+        """Write the last round as a LaTeX table: regret, difference to the baseline, and rows read.
+
+        >>> import artreplay as ar
+        >>> policies = {"UCB1": ar.UCB1(3), "greedy": ar.Greedy(3)}
+        >>> result = ar.compare(policies, ar.environments.KArmed(3), horizon=5, replications=3)
+        >>> "greedy" in result.to_latex()
+        True
+        """
         lines = [
             r"\begin{tabular}{lrrr}",
             rf"policy & regret & difference to {_escaped(self.baseline)} & rows read \\",
@@ -82,19 +107,19 @@ def compare(
 ) -> Comparison:
     """Play several policies in the same worlds, and compare them world by world.
 
-    Because the worlds are the same for all, differences are known far better than the regret itself.
+    The worlds are the same for all policies, so their differences are known far more precisely than the regret itself.
 
     Parameters
     ----------
     policies
-        For each name a base, which starts by Artificial Replay, or a dict of what `simulate` takes, such as
-        `{"base": base, "start": "full-start"}`.
+            For each name a base, which starts by Artificial Replay, or a dict of arguments for `simulate`, such as
+            `{"base": base, "start": "full-start"}`.
     env
         The environment, as for `simulate`.
     baseline
         The name of the policy that the others are compared with; the first by default.
     options
-        What else `simulate` takes, for all policies.
+        Other arguments for `simulate`, which hold for all policies.
 
     >>> import artreplay as ar
     >>> result = ar.compare(
@@ -105,7 +130,7 @@ def compare(
     0.0
     """
     if len(policies) == 0:
-        raise InvalidParameter("policies must have at least one policy, got none")
+        raise InvalidParameter("policies must hold at least one policy, got none")
     names = list(policies)
     chosen = names[0] if baseline is None else baseline
     if chosen not in policies:
@@ -114,7 +139,7 @@ def compare(
     for name, policy in policies.items():
         arguments = dict(policy) if isinstance(policy, Mapping) else {"base": policy}
         if "base" not in arguments:
-            raise InvalidParameter(f"the policy {name!r} must have a base, it has {', '.join(arguments) or 'nothing'}")
+            raise InvalidParameter(f"the policy {name!r} must have a base, got {', '.join(arguments) or 'nothing'}")
         runs[name] = simulate(env=env, **{**options, **arguments})
     return Comparison(runs, chosen)
 

@@ -16,11 +16,11 @@ from artreplay.algorithms.thompson import fitted_prior
 from artreplay.compiling import Flags, Floats, Ints
 from artreplay.history import Label, Totals
 
-ERROR_CHANCE = 0.05  # that arms which are alike are called different, over all arms together
+ERROR_CHANCE = 0.05  # the chance of calling equal arms different, for all arms together
 BISECTIONS = 60
-INDEX_SIZES = 48  # different numbers of samples at which an index is computed
+INDEX_SIZES = 48  # numbers of samples at which an index is computed
 TOP_INDEX = 1.0 - 1e-9  # an index above it is at the top of the range
-MAX_INDICES = 1000  # whose indices are computed; of more, every second, or third, stands for all
+MAX_INDICES = 1000  # above this, only every second, or third, arm is computed and stands for the others
 
 
 class Bound(Protocol):
@@ -31,41 +31,41 @@ class Bound(Protocol):
 
 @dataclass(frozen=True)
 class Standing:
-    """An arm of a log: its samples, their mean, and between which bounds the true mean very probably lies."""
+    """An arm of a log: its samples, their mean, and bounds between which the true mean very probably lies."""
 
     arm: Label
     samples: int
     mean: float
     low: float
     high: float
-    is_worse: bool  # than the leader, beyond chance
+    is_worse: bool  # whether it is worse than the leader beyond chance
 
 
 @dataclass(frozen=True)
 class Outlook:
-    """What a log can decide for an algorithm; means and differences are in units of the reward."""
+    """What a log can decide for an algorithm. Means and differences are in units of the reward."""
 
     standings: list[Standing]  # the highest mean first
-    leader: Label | None  # the arm that is good beyond doubt; the first among equals
+    leader: Label | None  # the arm with the highest lower bound, the first among equals
     undecided: int  # arms that may be as good as the leader
-    rows_for_half: float  # rows of such a log after which half of those could be decided; nan if there are none
+    rows_for_half: float  # rows after which such a log could decide half of the undecided arms; nan if there are none
     successes: float  # the sum of all rewards, in units of the highest
     spread: float  # the standard deviation of the true means, without what chance adds
     rounds: int
-    read_share: float  # of the log that replay will have read after these rounds; nan if it cannot be forecast
-    bonus: float  # of an arm with an average number of samples at the end; nan where there is none
-    differences: float  # between the highest and the lowest mean, without what chance adds
+    read_share: float  # the share of the log that replay will have read after these rounds; nan if unknown
+    bonus: float  # the bonus of an arm with an average number of samples at the end; nan without a bonus
+    differences: float  # the highest mean less the lowest, without what chance adds
 
     @property
     def bonus_is_too_wide(self) -> bool:
-        """Whether the algorithm will play nearly at random, because its bonus dwarfs what it has to find."""
+        """Whether the algorithm will play nearly at random, because its bonus dwarfs the differences between arms."""
         return self.bonus > self.differences
 
 
 def outlook(totals: Totals, base: ArmAlgorithm, rounds: int, drift: Mapping[Label, float] | None = None) -> Outlook:
     """Say what a log with these totals can decide for an algorithm over its arms, with `rounds` rounds to come.
 
-    `drift` says by arm how far the mean of its rows may lie from today's, in units of the reward.
+    `drift` says for each arm how far the mean of its rows may lie from today's, in units of the reward.
     """
     whole = Totals.of(totals)
     base = base.duplicate()
@@ -104,7 +104,7 @@ def outlook(totals: Totals, base: ArmAlgorithm, rounds: int, drift: Mapping[Labe
 
 
 def _bounds(means: Floats, counts: Ints) -> tuple[Floats, Floats]:
-    """Bounds on the true means, by Wilson's formula, that hold for all arms together but for a small chance."""
+    """Return bounds on the true means, by Wilson's formula. All hold together, except with a small probability."""
     n = np.maximum(counts, 1)
     z2 = _squared_quantile(len(counts))
     centre = (means + z2 / (2 * n)) / (1 + z2 / n)
@@ -113,20 +113,20 @@ def _bounds(means: Floats, counts: Ints) -> tuple[Floats, Floats]:
 
 
 def _squared_quantile(arms: int) -> float:
-    """How many standard errors a mean is off, squared, with a chance that all arms share."""
+    """Return the square of how many standard errors a mean may be off, if all arms share the error probability."""
     return NormalDist().inv_cdf(1.0 - ERROR_CHANCE / (2.0 * max(arms, 1))) ** 2
 
 
 def _rows_for_half(means: Floats, counts: Ints, best: int, undecided: Flags, allowed: Floats) -> float:
-    """Rows of a log with the same shares after which half of the undecided arms could be decided.
+    """Return how many rows, shared among arms as in this log, could decide half of the undecided arms.
 
-    No log can decide between means that lie closer together than what is allowed for drift.
+    No log can decide between means that lie closer together than the allowance for drift.
     """
     if not undecided.any() or best < 0:
         return math.nan
     z2 = _squared_quantile(len(counts))
     shares = np.maximum(counts, 1) / np.maximum(counts, 1).sum()
-    noise = np.sqrt(means * (1 - means) / shares)  # of a mean, if the log had one row
+    noise = np.sqrt(means * (1 - means) / shares)  # the standard error of a mean if the log had one row
     gaps = np.maximum(means[best] - means[undecided] - allowed[best] - allowed[undecided], 1e-9)
     return float(np.median(z2 * (noise[best] + noise[undecided]) ** 2 / gaps**2))
 
@@ -135,16 +135,16 @@ def _rows_for_half(means: Floats, counts: Ints, best: int, undecided: Flags, all
 
 
 def _upper(bound: Bound, mean: float, count: int) -> float:
-    """The optimistic value of an arm with `count` samples of this mean."""
+    """Return the index of an arm with `count` samples of this mean."""
     return min(mean + float(bound.width(Tally(np.array([count]), np.array([mean * count])), 0)), 1.0)
 
 
 def _read_share(bound: Bound, counts: Ints, sums: Floats, shrunk: Floats, allowed: Floats, rounds: int) -> float:
-    """The share of a log that replay will have read after `rounds` rounds.
+    """Return the share of a log that replay will have read after `rounds` rounds.
 
-    Replay and play push the indices of all arms down to one level: an arm is read until its index is there, and played
-    on, with what the log promises of it, if its rows do not suffice. The level is the one at which all arms together
-    are played as often as there are rounds.
+    Replay and play push the indices of all arms down to one level. Replay reads an arm until its index reaches the
+    level. If the rows of the arm run out first, it is played until then, and the forecast assumes rewards as in the
+    log. The right level is the one at which all arms together are played in as many rounds as there are.
     """
     stride = -(-len(counts) // MAX_INDICES)
     counts, sums, shrunk, allowed = counts[::stride], sums[::stride], shrunk[::stride], allowed[::stride]
@@ -160,21 +160,23 @@ def _read_share(bound: Bound, counts: Ints, sums: Floats, shrunk: Floats, allowe
         else:
             high = level
     needed = indices.samples_to(high)
-    if high == TOP_INDEX:  # some index never leaves the top, where ties go to the lowest number
+    if high == TOP_INDEX:  # some index never falls, and the arm with the lowest number wins ties
         played = np.cumsum(np.maximum(needed - counts, 0.0))
         needed = needed[: int(np.searchsorted(played, rounds)) + 1]
     return float(np.minimum(needed, counts[: len(needed)]).sum() / total)
 
 
 class _Indices:
-    """How the index of each arm falls with the number of its samples: those of the log first, then online ones.
+    """The index of each arm as a function of its number of samples: first those of the log, then online ones.
 
-    Under drift it is the lower of two bounds: of all samples, with the mean of their allowances, and of online ones.
+    With drift it is the lower of two bounds: one from all samples with their mean allowance, one from online samples
+    alone.
     """
 
     def __init__(self, bound: Bound, counts: Ints, sums: Floats, shrunk: Floats, allowed: Floats, most: int) -> None:
         self.sizes = np.unique(np.geomspace(1, most, INDEX_SIZES).astype(np.int64))
-        later = np.maximum(self.sizes[None, :] - counts[:, None], 0)  # samples that are not in the log
+        # Online samples, which come after those of the log.
+        later = np.maximum(self.sizes[None, :] - counts[:, None], 0)
         logged = (sums / np.maximum(counts, 1))[:, None] * (self.sizes[None, :] - later)
         means = (logged + shrunk[:, None] * later) / self.sizes
         upper = np.array(
@@ -187,9 +189,9 @@ class _Indices:
         self.values: Floats = np.minimum.accumulate(upper, axis=1)
 
     def samples_to(self, level: float) -> Floats:
-        """How many samples it takes until the index of each arm has fallen to a level; very many if it never does."""
+        """Return how many samples push the index of each arm down to a level, or a huge number if none do."""
         logs = np.log(self.sizes)
-        above = (self.values > level).sum(axis=1)  # the first size at which it is not
+        above = (self.values > level).sum(axis=1)  # the position of the first size that is not above
         inside, rows = above.clip(1, len(logs) - 1), np.arange(len(above))
         before, after = self.values[rows, inside - 1], self.values[rows, inside]
         with np.errstate(invalid="ignore", divide="ignore"):

@@ -1,4 +1,4 @@
-"""What a log is worth: regret with it and without it, in worlds as the log lets one expect them."""
+"""What a log is worth: the regret with it and without it, in worlds that the log makes plausible."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from artreplay.engine.simulate import simulate
 from artreplay.environments.log_worlds import LogWorlds
 from artreplay.history import History, Totals
 
-MakeAlgorithm = Callable[[int, int], ArmAlgorithm]  # takes the rounds to come, and the rows of a log
+MakeAlgorithm = Callable[[int, int], ArmAlgorithm]  # takes the rounds to come and the number of rows of a log
 
 
 @dataclass(frozen=True)
@@ -26,11 +26,11 @@ class Worth:
     without: Floats
     with_log: Floats
     with_drift: Floats | None
-    read_share: float  # of the log
+    read_share: float  # the share of the log that replay read
 
     @property
     def makes_worse(self) -> float:
-        """The share of worlds in which the log made it worse; half of them would be chance."""
+        """The share of worlds in which the log increased the regret. By pure chance it would be a half."""
         return float((self.with_log > self.without).mean())
 
 
@@ -46,7 +46,7 @@ def worth_of(
 ) -> Worth:
     """Let an algorithm play in worlds drawn from a log of rewards in [0, 1], without the log and with it.
 
-    It plays a third time with `drift`, or with the allowances that the log has.
+    A third run adds `drift`, or uses the allowances of the log.
     """
     base = make_algorithm(rounds, len(history))
     totals = Totals.of(history)
@@ -55,7 +55,7 @@ def worth_of(
     counts[numbers], sums[numbers] = totals.counts, totals.sums
     options: dict[str, Any] = {"env": LogWorlds(counts, sums), "horizon": rounds, "replications": worlds}
     options |= {"seed": seed, "threads": threads, "keep": "final"}
-    # Algorithms without indices are shown the whole log: replay would decide differently, or take long.
+    # Without an index, replay would decide differently or be slow, so the whole log is shown.
     start: Any = "artificial-replay" if isinstance(base, IndexArmAlgorithm) else "full-start"
     without = simulate(make_algorithm(rounds, 0), start="ignorant", history=0, **options)
     with_log = simulate(base, start=start, history=without_allowances(history), **options)
@@ -72,7 +72,7 @@ def worth_of(
 
 
 def without_allowances(history: History | Totals) -> History | Totals:
-    """A log of arms without its allowances."""
+    """Return a log of arms without its allowances."""
     if isinstance(history, Totals) or not history.has_allowances:
         return history
     return History.from_columns(history.rewards, history.labels, history.codes)

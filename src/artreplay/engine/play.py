@@ -1,6 +1,6 @@
-"""The loop over replications: enter a world and its log, then repeat the step and the rewards of what is played.
+"""The loop over replications. For each it enters a world with its log, then repeats steps and rewards.
 
-It can leave after any step and continue there, because everything that says where it stands is in arrays.
+Arrays hold everything that says where the loop is, so it can stop after any step and continue later.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ import numpy as np
 from artreplay.compiling import Floats, Ints, Loop, Words, assume_nonnegative, compiled
 from artreplay.replay import AGAIN, CERTAIN, DONE, NEEDS_ROOM, PENDING, ROUND, USED, Learner, Ledger, propose, show
 
-GROWN = -30  # Python must bring back the arrays as they were before they grew; no step and no environment says so
+GROWN = -30  # Python must restore the arrays as they were before they grew; steps and environments never return this
 
-# Where the loop stands, in one array.
-WORLD = 0  # the replication at hand, counted within the batch
+# Positions in the array that says where the loop is.
+WORLD = 0  # the current replication, counted within the batch
 ENTERED = 1  # 1 once this replication has begun
-STEPS = 2  # of this slice so far
+STEPS = 2  # steps of this slice so far
 CURSOR_SIZE = 3
 
 
@@ -60,12 +60,12 @@ class ArmLog(NamedTuple):
     is_drawn: bool
     unit: Ints
     reward: Floats
-    allowance: Floats  # of each row; a single 0 where rows have none
-    allowance_of_arm: Floats  # of the rows of each arm, where the log is drawn; empty where they have none
+    allowance: Floats  # of each row; a single 0 if rows have none
+    allowance_of_arm: Floats  # of each arm, if the log is drawn; empty if rows have none
     start: Ints  # of each cell: where its queue begins in the ledger
 
     def begin(self, ledger: Ledger, rewards: Any) -> None:
-        """Draw the log of a replication, if need be, and put all its rows where they have not been read."""
+        """Draw the log of a replication, unless all share one, and mark all its rows as unread."""
         if self.is_drawn:
             rewards.draw_rows(0, len(self.unit), self.unit, self.reward)
             if len(self.allowance_of_arm) > 0:
@@ -89,7 +89,7 @@ class ArmLog(NamedTuple):
         for cell in range(len(self.start)):
             self.start[cell] = first
             first += ledger.stop[cell]
-            ledger.stop[cell] = self.start[cell]  # rises as rows are put there
+            ledger.stop[cell] = self.start[cell]  # grows as rows are added below
         has_allowances = len(self.allowance_of_arm) > 0
         for row in range(len(self.unit)):
             cell = assume_nonnegative(ledger.cells.find(None, self.unit[row]))
@@ -101,10 +101,10 @@ class ArmLog(NamedTuple):
                 ledger.allowance[at] = self.allowance[row]
 
     def count_used(self, ledger: Ledger, by_arm: Ints) -> None:
-        """Add to counts by arm what a replication was shown."""
+        """Add the rows that a replication was shown to `by_arm`."""
         if len(ledger.unit) > 0:
             ledger.count_used(self.start, by_arm)
-        else:  # all of it was shown
+        else:  # all rows were shown
             for row in range(len(self.unit)):
                 by_arm[self.unit[row]] += 1
 
@@ -144,38 +144,38 @@ class PointLog(NamedTuple):
 
     unit: Ints
     reward: Floats
-    allowance: Floats  # of each row; a single 0 where rows have none
+    allowance: Floats  # of each row; a single 0 if rows have none
 
     def begin(self, ledger: Ledger, rewards: Any) -> None:
-        """Python has prepared the ledger for this replication."""
+        """Do nothing, because Python has prepared the ledger for this replication."""
 
     def introduce(self, algorithm: object, row: int) -> None:
         """Points have no contexts."""
 
     def count_used(self, ledger: Ledger, by_arm: Ints) -> None:
-        """There are no arms to count."""
+        """Do nothing, because there are no arms to count."""
 
 
 @compiled
 class Session(NamedTuple):
-    """What is asked of some replications, the state of their base, and what is written down: one row for each.
+    """What some replications need and produce: the settings, the state of their base, and their results, row by row.
 
-    Every round is written down, or the last one alone where there is only one column.
+    Every round is kept, or only the last one if there is a single column.
     """
 
     horizon: int
-    loaded: int  # samples of totals, which the base takes in before it begins
+    loaded: int  # samples of totals, which the base takes in first
     shows_all: bool  # whether the log is shown before anything is proposed
-    state: Ints  # of the base, in one buffer
-    fresh: Ints  # what it is at the beginning of a replication
-    grown: Ints  # 1 if the base has outgrown its buffer, in one entry
-    cursor: Ints  # where the loop stands
-    total: Floats  # regret so far of the replication at hand, in one entry
+    state: Ints  # the state of the base, in one buffer
+    fresh: Ints  # this state at the start of a replication
+    grown: Ints  # one entry: 1 if the base has outgrown its buffer
+    cursor: Ints  # where the loop is
+    total: Floats  # one entry: the regret of the current replication so far
     regret: Floats
     used: Ints
     actions: Ints
-    levels: Ints  # numbers of the levels of the actions; no columns where there are none
-    by_arm: Ints  # how many samples of each arm were used; no columns where nobody wants to know
+    levels: Ints  # the number of the level of each unit; no columns without levels
+    by_arm: Ints  # how many samples of each arm were used; no columns if nobody asked
 
 
 @compiled
@@ -187,7 +187,7 @@ def enter(
     session: Session,
     position: Ints,
 ) -> None:
-    """Begin a replication: everything as it was at first, under the keys of this world."""
+    """Begin a replication: reset everything, and use the keys of this world."""
     world = session.cursor[WORLD]
     for at in range(len(session.state)):
         session.state[at] = session.fresh[at]
@@ -206,7 +206,7 @@ def enter(
 def show_log(
     algorithm: Player, log: ArmLog | ContextLog | PointLog, session: Session, position: Ints, limit: int
 ) -> int:
-    """Show the base the rest of the log in its order; DONE at the end of it."""
+    """Show the base the rest of the log in order. Return DONE at the end."""
     room = 0
     step = 1 if len(log.allowance) == len(log.unit) else 0
     row = position[USED] - session.loaded
@@ -231,7 +231,7 @@ def show_log(
 
 @compiled
 def meet(rewards: Rewards, proposal: Ints, units: int, round_: int) -> int:
-    """Look at the units that are to be played; AGAIN, or what is in the way."""
+    """Check the units that are about to be played. Return AGAIN, or what Python must do first."""
     for j in range(units):
         status: int = rewards.meet(proposal[j], round_, j)
         if status != AGAIN:
@@ -243,7 +243,7 @@ def meet(rewards: Rewards, proposal: Ints, units: int, round_: int) -> int:
 def go_online(
     algorithm: Player, rewards: Rewards, session: Session, proposal: Ints, units: int, world: int, round_: int
 ) -> float:
-    """Play units that were met; their expected reward."""
+    """Play units that `meet` has checked. Return their expected reward."""
     expected = 0.0
     for j in range(units):
         unit = assume_nonnegative(proposal[j])
@@ -267,15 +267,15 @@ def play_rounds(
     width: int,
     limit: int,
 ) -> int:
-    """Steps until the horizon or the limit; AGAIN, or what is in the way.
+    """Step until the horizon or the limit. Return AGAIN, or what Python must do first.
 
-    Where the loop stands is in local variables meanwhile, which machine code keeps in registers.
+    Meanwhile the position is in local variables, which machine code keeps in registers.
     """
     horizon = session.horizon
     steps = session.cursor[STEPS]
     world = assume_nonnegative(session.cursor[WORLD])
     round_ = assume_nonnegative(position[ROUND])
-    units = position[PENDING]  # of a round that waited for a mean
+    units = position[PENDING]  # more than 0 if a round waited for a mean
     total = session.total[0]
     keep_all = session.regret.shape[1] == horizon
     status = AGAIN
@@ -298,12 +298,12 @@ def play_rounds(
             if units < 0:
                 status, units = units, 0
                 break
-        playing = 1 if width == 1 else units  # so that machine code has no loop where there is one unit
+        playing = 1 if width == 1 else units  # a constant, so that machine code needs no loop for one unit
         status = meet(rewards, proposal, playing, round_)
         if status != AGAIN:
             break
         expected = go_online(algorithm, rewards, session, proposal, playing, world, round_)
-        total += rewards.optimum[0] - expected  # in a world of the user's own it may change from round to round
+        total += rewards.optimum[0] - expected  # in a user's own world the best mean may change from round to round
         units = 0
         if keep_all or round_ == horizon - 1:
             at = round_ if keep_all else 0
@@ -329,7 +329,7 @@ def play_worlds(
     width: int,
     limit: int,
 ) -> int:
-    """Play the worlds of `rewards`, one after another, with about `limit` steps; DONE, AGAIN, or what is in the way.
+    """Play the worlds of `rewards`, one after another, in about `limit` steps. Return DONE, AGAIN, or what is missing.
 
     An action has at most `width` units.
     """
@@ -367,7 +367,7 @@ def play_one(
     proposal: Ints,
     limit: int,
 ) -> int:
-    """`play_worlds` where one unit is played at a time: to know this in advance makes much shorter machine code."""
+    """Run `play_worlds` for actions of one unit. Knowing this while compiling makes much shorter machine code."""
     return play_worlds(algorithm, ledger, log, rewards, session, position, proposal, 1, limit)
 
 
@@ -382,6 +382,6 @@ def play_several(
     proposal: Ints,
     limit: int,
 ) -> int:
-    """`play_worlds` where an action is a list of units."""
+    """Run `play_worlds` for actions that are lists of units."""
     width = session.actions.shape[2]
     return play_worlds(algorithm, ledger, log, rewards, session, position, proposal, width, limit)

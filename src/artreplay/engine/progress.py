@@ -1,4 +1,4 @@
-"""A progress bar on a terminal, for work that takes longer than a second; elsewhere nothing, or lines."""
+"""A progress bar on a terminal, for work that takes longer than a second. Elsewhere it shows nothing, or lines."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from contextvars import ContextVar
 from types import TracebackType
 from typing import Any
 
-LINE_SECONDS = 5.0  # between two lines
-BAR_SECONDS = 1.0  # before a bar appears
+LINE_SECONDS = 5.0  # the least time between two lines
+BAR_SECONDS = 1.0  # how long work must take before a bar appears
 
 
 class Progress:
-    """Shows how much of `total` is done: a bar on a terminal, after a second.
+    """Shows how much of `total` is done, with a bar on a terminal after a second.
 
-    Where stderr is a file or a pipe nothing appears, or with `lines` a line every few seconds, for work of minutes. Of
-    nested ones only the outermost appears, because it counts the larger things.
+    If stderr is a file or a pipe, nothing appears, or with `lines` a line every few seconds, for work of minutes. When
+    progress bars are nested, only the outermost appears.
     """
 
     _within: ContextVar[bool] = ContextVar("artreplay_progress", default=False)
@@ -52,7 +52,7 @@ class Progress:
         self._bar.update(self._task, completed=done)
 
     def _write_line(self, done: float) -> None:
-        """Write a line if the last one was some seconds ago, and always at the end."""
+        """Write a line if the last one is some seconds old, and always at the end."""
         now = time.perf_counter()
         if now - self._last_line >= LINE_SECONDS or done >= self._total:
             self._last_line = now

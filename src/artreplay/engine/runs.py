@@ -1,4 +1,4 @@
-"""What a simulation returns."""
+"""`Runs`: what a simulation returns."""
 
 from __future__ import annotations
 
@@ -24,16 +24,22 @@ class Runs:
     Parameters
     ----------
     regret
-        Cumulative regret, of shape (R, T): a row for each replication and a column for each round of `rounds_kept`.
+        Cumulative regret of shape (R, T), with a row for each replication and a column for each round in `rounds_kept`.
     used
-        Samples shown before a round is played, of the same shape: `used[:, 0]` is before the first online action.
+        Samples shown before a round is played, of the same shape. `used[:, 0]` is before the first online action.
     actions
-        Of shape (R, T), or (R, T, N) padded with −1 where several units are played; None with `keep="final"`. In a
-        continuous space they are boxes, numbered `1 << (depth · d) | Z-order code`: `points()` makes points of them.
+            The actions, of shape (R, T), or (R, T, N) padded with −1 if several units are played. None with
+            `keep="final"`. In a continuous space they are boxes, numbered `1 << (depth · d) | Z-order code`, and
+            `points()` returns points.
     levels
-        The level of each unit, padded with nan, where units have levels.
+        The level of each unit, padded with nan, if units have levels.
     used_by_arm
-        How many samples of each arm were shown, of shape (R, K); None with `keep="final"` and in a continuous space.
+        Samples shown of each arm, of shape (R, K). None with `keep="final"` and in a continuous space.
+
+    >>> import artreplay as ar
+    >>> runs = ar.simulate(ar.UCB1(2), ar.environments.KArmed(2), history=5, horizon=10, replications=3)
+    >>> runs.regret.shape, runs.replications
+    ((3, 10), 3)
     """
 
     regret: Floats
@@ -42,15 +48,15 @@ class Runs:
     horizon: int
     history: int  # samples in each log
     seconds: float = field(repr=False)
-    levels: Floats | None = None  # of each unit of the actions, where units have levels
-    cells: Ints | None = None  # how many boxes each replication ends with, where cells are boxes
-    rounds: Ints | None = None  # where `keep` was a list of them
+    levels: Floats | None = None  # of each unit of the actions, if units have levels
+    cells: Ints | None = None  # how many boxes each replication ends with, if cells are boxes
+    rounds: Ints | None = None  # the rounds kept, if `keep` was a list
     used_by_arm: Ints | None = None
-    lattice: Lattice | None = field(default=None, repr=False)  # of the boxes, where actions are boxes
+    lattice: Lattice | None = field(default=None, repr=False)  # of the boxes, if actions are boxes
 
     @property
     def replications(self) -> int:
-        """How many replications there are."""
+        """The number of replications."""
         return len(self.regret)
 
     @property
@@ -62,17 +68,23 @@ class Runs:
 
     @property
     def unused_share(self) -> Floats:
-        """The share of each log that was never shown; nan without a log."""
+        """The share of each log that was never shown, or nan without a log."""
         if self.history == 0:
             return np.full(self.replications, np.nan)
         return 1.0 - self.used[:, -1] / self.history
 
     def final_regret(self) -> tuple[float, float]:
-        """The mean over replications of the regret at the horizon, and its standard error."""
+        """Compute the mean regret at the horizon over replications, and its standard error.
+
+        >>> import artreplay as ar
+        >>> runs = ar.simulate(ar.MonUCB(2, 3), ar.environments.KArmed(2, means=[0.5, 0.5]), horizon=3, replications=2)
+        >>> runs.final_regret()
+        (0.0, 0.0)
+        """
         return mean_and_error(self.regret[:, -1])
 
     def points(self) -> Floats:
-        """Turn the boxes in `actions` into their centres, with one more axis for coordinates; nan where there is none.
+        """Return the centres of the boxes in `actions`, with one more axis for coordinates. Padding becomes nan.
 
         A centre is the point that was played, unless the algorithm has `play="uniform"` or is an object of your own.
 
@@ -84,7 +96,7 @@ class Runs:
         """
         if self.lattice is None or self.actions is None:
             has = "its actions are arms" if self.lattice is None else 'keep="final" keeps no actions'
-            raise InvalidParameter(f"points() needs a simulation over points with its actions, {has}")
+            raise InvalidParameter(f"points() needs a simulation over points that keeps its actions, and {has}")
         numbers, at = np.unique(self.actions, return_inverse=True)
         nowhere = (np.nan,) * len(self.lattice.low)
         centres = [box_of(self.lattice, box, None).centre if box > 0 else nowhere for box in numbers.tolist()]
@@ -92,9 +104,9 @@ class Runs:
         return corners
 
     def to_frame(self) -> pa.Table:
-        """Make a pyarrow table with a row per replication and round (`.to_pandas()` makes it a pandas frame).
+        """Make a pyarrow table with a row per replication and round. `.to_pandas()` turns it into a pandas frame.
 
-        Where several units are played, `action` holds lists; where they have levels, so does `level`.
+        If several units are played, `action` holds lists, and so does `level`, if units have levels.
 
         >>> import artreplay as ar
         >>> runs = ar.simulate(ar.MonUCB(2, 3), ar.environments.KArmed(2), horizon=3, replications=2)
@@ -120,14 +132,14 @@ class Runs:
 
 
 def _lists(values: Floats | Ints) -> pa.Array:
-    """A column with one list for each round of each replication."""
+    """Make a column with one list for each round of each replication."""
     import pyarrow as pa
 
     return pa.FixedSizeListArray.from_arrays(pa.array(values.ravel()), values.shape[2])
 
 
 def mean_and_error(values: ArrayLike) -> tuple[float, float]:
-    """Compute the mean and its standard error; the error of one value is nan."""
+    """Return the mean and its standard error, which is nan for a single value."""
     values = np.asarray(values, dtype=np.float64)
     error = float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("nan")
     return float(values.mean()), error

@@ -1,4 +1,4 @@
-"""What is simulated: checked once, before anything is played."""
+"""The arguments of a simulation, checked once before anything is played."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ DriftValue = float | Mapping[Any, float]
 
 
 class Outputs(NamedTuple):
-    """Where every replication is written down, one row for each."""
+    """Arrays for the results, with a row for each replication."""
 
     regret: Floats
     used: Ints
@@ -42,25 +42,25 @@ class Outputs(NamedTuple):
 
 @dataclass(frozen=True)
 class Setting:
-    """What is simulated, checked."""
+    """What is simulated, after all checks."""
 
     user_base: Any  # as the user passed it
-    base: Base  # ready to be shown the log; replications start with copies of it
+    base: Base  # ready for the log; replications start with copies of it
     env: ArmEnvironment | PointEnvironment
     start: Start
-    history: History | Totals | None  # the log that all replications use, None if each draws its own
+    history: History | Totals | None  # the log that all replications use, or None if each draws its own
     rows: int
     horizon: int
     replications: int
     seed: int
-    rounds: Ints | None  # to keep: None for all, none for the last alone
+    rounds: Ints | None  # the rounds to keep: None for all, an empty array for the last one
     user_drift: DriftValue
     drift: Drift
-    totals: list[tuple[int, int, float]]  # arms, samples and sums that the base takes in before it begins
+    totals: list[tuple[int, int, float]]  # arms, samples and sums that the base takes in first
 
     @property
     def width(self) -> int:
-        """The most units in one action."""
+        """The largest number of units in an action."""
         return self.env.width
 
     @property
@@ -70,12 +70,12 @@ class Setting:
 
     @property
     def levels(self) -> tuple[float, ...] | None:
-        """The levels of effort that units have, None where they have none."""
+        """The levels of effort of units, or None if they have none."""
         return self.env.levels if isinstance(self.env, PointEnvironment) else None
 
     @property
     def asks_policies(self) -> bool:
-        """Whether no loop can play it: a plain object, a world that is one, or rewards that come late."""
+        """Whether policies must play it and no loop can: a plain object, a user's own world, or late rewards."""
         env, base = self.env, self.base
         is_plain = isinstance(env, OwnEnvironment) and (env.has_delays or not env.is_compilable)
         return is_plain or isinstance(base, ObjectBase)
@@ -85,13 +85,13 @@ class Setting:
         return self.start == "full-start" or (self.start != "ignorant" and base.reads_whole_log)
 
     def describe_units(self) -> str:
-        """A few words for error messages: what can be played."""
+        """Say in a few words, for error messages, what can be played."""
         return (
             f"the {self.env.n_arms} arms" if isinstance(self.env, ArmEnvironment) else "the points of the environment"
         )
 
     def outputs(self) -> Outputs:
-        """Arrays for all replications."""
+        """Make the arrays for the results of all replications."""
         size, rounds = self.replications, self.horizon if self.keep_all else 1
         shape = (size, self.horizon if self.keep_all else 0, self.width)
         arms = self.env.n_arms if self.keep_all and isinstance(self.env, ArmEnvironment) else 0
@@ -105,8 +105,8 @@ class Setting:
         )
 
     def base_keys(self, numbers: Ints) -> Words:
-        """The keys of the base's own draws in these replications."""
-        seed = getattr(self.base.thing, "seed", 0)  # a user's own object may have any
+        """Return the keys of the base's own draws in these replications."""
+        seed = getattr(self.base.thing, "seed", 0)  # a user's own object may lack one
         return fold_each(fold(self.seed, max(int(seed), 0) if isinstance(seed, Integral) else 0), numbers)
 
 
@@ -125,7 +125,7 @@ def checked_setting(
     if not isinstance(env, (ArmEnvironment, PointEnvironment)):
         if not is_own_environment(env):
             offers = "n_arms, mean(arm, round) and reward(arm, round, u)"
-            raise InvalidParameter(f"env must be one of ar.environments, or have {offers}, got {env!r}")
+            raise InvalidParameter(f"env must be one of ar.environments, or offer {offers}, got {env!r}")
         env = OwnEnvironment(env)
     rounds = _checked_rounds(keep, horizon)
     ready = as_base(base)
@@ -140,7 +140,7 @@ def checked_setting(
     has_log = start != "ignorant"
     if has_log and isinstance(ready, Algorithm) and ready.wants_totals:
         if log is None:
-            raise InvalidParameter('prior="log" needs a log to fit it to: pass history= as a History, not as a number')
+            raise InvalidParameter('prior="log" is fitted to a log. Pass history= as a History, not as a number')
         ready.take_totals(*BaseLog(ready, log, "error").totals())
     allowed = _checked_drift(drift, ready, log) if has_log else Drift(0.0, ready)
     if has_log and isinstance(ready, Algorithm) and ready.counts_log and ready.log_rows is None:
@@ -164,7 +164,7 @@ def checked_setting(
 
 
 def _rows_of_totals(base: Base, totals: Totals) -> list[tuple[int, int, float]]:
-    """The arm, the samples and the sum of each row of totals, as the base sees them."""
+    """Return the arm, the samples and the sum of each row of totals, as the base sees them."""
     part = BaseLog(base, totals, "error").whole
     if part is None or part.samples is None:
         return []
@@ -172,13 +172,13 @@ def _rows_of_totals(base: Base, totals: Totals) -> list[tuple[int, int, float]]:
 
 
 def _checked_drift(drift: DriftValue, base: Base, history: History | Totals | None) -> Drift:
-    """The allowances of the log; the base is prepared to take them."""
+    """Return the allowances of the log, and prepare the base for them."""
     allowed = Drift(drift, base, history is not None and history.has_allowances)
     if history is not None:
         BaseLog(base, history, "error", allowed)
     elif allowed.leaves_out_arms:
         raise InvalidParameter(
-            "drift must be less than the range of rewards where history= is a number: pass the log as a History"
+            "drift must be less than the range of rewards if history= is a number. Pass the log as a History"
         )
     if allowed.is_there:
         base.allow_drift()
@@ -186,7 +186,7 @@ def _checked_drift(drift: DriftValue, base: Base, history: History | Totals | No
 
 
 def _checked_rounds(keep: object, horizon: int) -> Ints | None:
-    """The rounds to keep: None for all, none for the last alone."""
+    """Return the rounds to keep: None for all, an empty array for the last one."""
     if isinstance(keep, str) and keep in ("all", "final"):
         return None if keep == "all" else np.empty(0, np.int64)
     if isinstance(keep, str) or not isinstance(keep, (Sequence, np.ndarray)) or len(keep) == 0:
@@ -201,14 +201,14 @@ def _checked_rounds(keep: object, horizon: int) -> Ints | None:
 
 
 def _check_base(ready: Base, env: ArmEnvironment | PointEnvironment) -> None:
-    """The base and the environment must agree on what is played, and on what rewards there can be."""
+    """Refuse a base that plays other units than the environment, or takes other rewards."""
     base, is_for_points = ready.thing, isinstance(ready, PointAlgorithm)
     if is_for_points != isinstance(env, PointEnvironment) and not (
         isinstance(ready, ObjectBase) and isinstance(env, PointEnvironment)
     ):
         raise InvalidParameter(f"{env!r} is for algorithms over {'arms' if is_for_points else 'points'}, got {base!r}")
     if isinstance(ready, ObjectBase) and isinstance(env, PointEnvironment):
-        return  # what it plays is checked when it plays
+        return  # the actions of a plain object are checked when it plays
     low, high = env.reward_range if isinstance(env, ArmEnvironment) else (0.0, 1.0)
     if isinstance(ready, PointAlgorithm) and isinstance(env, PointEnvironment):
         _check_space(ready, env)
@@ -216,13 +216,13 @@ def _check_base(ready: Base, env: ArmEnvironment | PointEnvironment) -> None:
         got = f"[{ready.reward_range[0]:g}, {ready.reward_range[1]:g}]"
         raise InvalidParameter(f"reward_range must cover the environment's [{low:g}, {high:g}], got {got}")
     if isinstance(env, ArmEnvironment) and isinstance(ready, (ArmAlgorithm, ComponentBase)):
-        is_own = isinstance(ready, ComponentBase)  # which may do less than it could
+        is_own = isinstance(ready, ComponentBase)  # a user's component may play fewer units than it has width for
         name = type(base).__qualname__ if is_own else "the algorithm"
         if ready.width > env.budget or (ready.width < env.budget and not is_own):
             plays = f"{name} plays {'up to ' if is_own else ''}{ready.width} arms in a round"
-            raise InvalidParameter(f"{plays}, the environment expects {env.budget}")
+            raise InvalidParameter(f"{plays}, and the environment expects {env.budget}")
         if ready.n_arms < env.n_arms or (ready.n_arms > env.n_arms and not is_own):
-            raise InvalidParameter(f"{name} has {ready.n_arms} arms, the environment has {env.n_arms}")
+            raise InvalidParameter(f"{name} has {ready.n_arms} arms, and the environment has {env.n_arms}")
 
 
 def frozen_contexts(base: Base) -> Contexts | None:
@@ -246,25 +246,25 @@ def _check_contexts(ready: Base, env: ArmEnvironment | PointEnvironment) -> None
 
 
 def _check_space(base: PointAlgorithm, env: PointEnvironment) -> None:
-    """An algorithm and an environment must agree on the space, the levels, the budget."""
+    """Refuse an algorithm with another space, other levels or another budget than the environment."""
     for name in ("dim", "levels", "box", "budget", "max_units"):
         mine, theirs = getattr(base, name, None), getattr(env, name)
         if name == "box":
             mine, theirs = _edges(base), _edges(env)
         if mine != theirs:
-            raise InvalidParameter(f"the algorithm has {name} {mine}, the environment has {theirs}")
+            raise InvalidParameter(f"the algorithm has {name} {mine}, and the environment has {theirs}")
 
 
 def _edges(space: PointAlgorithm | PointEnvironment) -> tuple[tuple[float, float], ...]:
-    """The box of an algorithm or an environment, as one (low, high) pair per axis."""
+    """Return the box of an algorithm or an environment, as one (low, high) pair per axis."""
     low, high = checked_space(space.box, space.dim)
     return tuple(zip(low.tolist(), high.tolist(), strict=True))
 
 
 def _check_log(base: Base, env: ArmEnvironment | PointEnvironment, history: History | Totals) -> None:
-    """Refuse a log of other units than the environment has, or of rewards that the base cannot take."""
+    """Refuse a log of units that the environment does not have, or of rewards that the base cannot take."""
     if isinstance(history, Totals):
-        BaseLog(base, history, "error")  # the arms are those of the environment, or it was refused before
+        BaseLog(base, history, "error")  # `_check_base` has made sure that the arms are those of the environment
         return
     judge = base if isinstance(base, Algorithm) else space_of(env)
     judge.numbers_of(history, skip=False)
@@ -272,7 +272,7 @@ def _check_log(base: Base, env: ArmEnvironment | PointEnvironment, history: Hist
 
 
 def space_of(env: ArmEnvironment | PointEnvironment) -> Algorithm:
-    """An algorithm that plays what the environment has: it says what can be logged and played, and is never asked."""
+    """Make an algorithm over the environment's units. It only says what can be logged and played, and never plays."""
     if isinstance(env, ArmEnvironment):
         return UCB1(env.n_arms)
     if env.levels is None or env.budget is None:

@@ -1,4 +1,4 @@
-"""`simulate`: replications of a policy in an environment, in threads, the same in any number of them."""
+"""`simulate`: plays replications of a policy in an environment. The number of threads does not change the result."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from artreplay.environments import ArmEnvironment, ContextEnvironment, PointEnvi
 from artreplay.history import History, Totals
 from artreplay.parameters import Count, Seed, checked
 
-MAX_REPLICATIONS = 64  # in one batch
-MAX_WORLD_ENTRIES = 1 << 17  # arms of all worlds that are drawn at a time
-BATCHES_PER_THREAD = 4  # so that all threads end at about the same time
+MAX_REPLICATIONS = 64  # replications in one batch
+MAX_WORLD_ENTRIES = 1 << 17  # arms of all worlds that are drawn in one go
+BATCHES_PER_THREAD = 4  # enough that all threads end at about the same time
 
 
 @checked
@@ -40,36 +40,35 @@ def simulate(
     *,
     drift: DriftValue = 0.0,
 ) -> Runs:
-    """Play `base` in `env` for `horizon` rounds, `replications` times, each over a log of its own.
+    """Play `base` in `env` for `horizon` rounds, `replications` times, each with its own log.
 
-    The same seed gives the same means, logs and rewards to every policy and every algorithm, so that comparisons are
-    paired.
+    The same seed gives every policy and every algorithm the same means, logs and rewards, so comparisons are paired.
 
     Parameters
     ----------
     base
-        The algorithm. Replication r starts from a copy, whose own draws are keyed by (seed, the seed of the base, r).
+        The algorithm. Replication r starts from a copy that draws with the key (seed, seed of the base, r).
     env
-        One of `ar.environments`, or an object of your own with `n_arms`, `mean(arm, round)` and
-        `reward(arm, round, u)`: see `ar.environments.OwnEnvironment`.
+            One of `ar.environments`, or your own object with `n_arms`, `mean(arm, round)` and `reward(arm, round, u)`.
+            See `ar.environments.OwnEnvironment`.
     start
-        What is done with the log: `"artificial-replay"`, `"full-start"` or `"ignorant"`.
+        How to use the log: `"artificial-replay"`, `"full-start"` or `"ignorant"`.
     history
-        How many samples each replication draws from the log of the environment, or a `History` or `Totals` that all
-        replications use.
+            How many samples each replication draws from the log of the environment. Or a `History` or `Totals` that all
+            replications use.
     horizon
-        The rounds to play. The base has a horizon of its own, which may be another one; where it counts the rows of a
-        log as well, those of `history` are counted.
+            How many rounds to play. The base has its own horizon, which may differ. If it counts the rows of a log as
+            well, it counts those of `history`.
     replications
-        How often all of this is repeated, in worlds that differ.
+        How often to repeat this, each time in another world.
     seed
-        The seed of everything random in the worlds.
+        The seed of all random draws in the worlds.
     threads
-        How many threads play; by default one for each processor. The result does not depend on it.
+        How many threads play, by default one for each processor. The result does not depend on it.
     keep
         The rounds to keep in the result: `"all"`, `"final"` for the last one, or a list of rounds, counted from 0.
     drift
-        How far the means of the log may lie from those of today, as for `ar.ArtificialReplay`.
+        How far the means of the log may lie from today's, as in `ar.ArtificialReplay`.
 
     >>> import artreplay as ar
     >>> env = ar.environments.KArmed(3)
@@ -92,17 +91,18 @@ def simulate(
 
 
 def _runs(setting: Setting, outputs: Outputs, seconds: float) -> Runs:
-    """What came of a simulation, as far as it is to be kept."""
+    """Collect what is to be kept of a simulation."""
     rounds = setting.rounds if setting.keep_all else None
     columns = slice(None) if rounds is None else rounds
     actions = levels = grid = None
     if setting.keep_all:
         actions = outputs.actions[:, columns]
         if setting.levels is not None:
-            levels = np.array([*setting.levels, np.nan])[outputs.levels[:, columns]]  # the last one where nothing was
+            # The last entry, nan, stands for no unit.
+            levels = np.array([*setting.levels, np.nan])[outputs.levels[:, columns]]
         elif setting.width == 1:
             actions = actions[:, :, 0]
-    if isinstance(setting.env, PointEnvironment):  # an object of the user's own plays points of the environment
+    if isinstance(setting.env, PointEnvironment):  # a user's own object plays points of the environment
         grid = setting.base.lattice if isinstance(setting.base, PointAlgorithm) else setting.env.lattice
     return Runs(
         regret=outputs.regret[:, columns],
@@ -120,12 +120,12 @@ def _runs(setting: Setting, outputs: Outputs, seconds: float) -> Runs:
 
 
 def _play_in_threads(setting: Setting, outputs: Outputs, n_threads: int, report: Callable[[float], None]) -> None:
-    """Share the replications among workers. The main thread only waits, so that it hears Ctrl-C."""
+    """Share the replications among workers. The main thread only waits, so that Ctrl-C reaches it."""
     batches, stop, mode = _Batches(setting, n_threads), threading.Event(), current_mode()
     workers = [Worker(setting, outputs, stop) for _ in range(n_threads)]
 
     def work(worker: Worker) -> None:
-        """Run in the caller's mode, which a new thread does not know."""
+        """Run in the caller's mode, which a new thread does not inherit."""
         with using(mode):
             worker.run(batches)
 
@@ -141,12 +141,12 @@ def _play_in_threads(setting: Setting, outputs: Outputs, n_threads: int, report:
                     future.result()
                 report(sum(worker.progress() for worker in workers))
         except BaseException:
-            stop.set()  # workers see it at the end of their slice
+            stop.set()  # workers look at it after each slice
             raise
 
 
 class _Batches:
-    """Hands out replications, a few at a time and in order, to whoever asks."""
+    """Hands out replications to workers, a few at a time and in order."""
 
     def __init__(self, setting: Setting, n_threads: int) -> None:
         self._next = 0
@@ -168,7 +168,7 @@ class _Batches:
 
 
 def _checked_threads(threads: int | None, setting: Setting) -> int:
-    """How many threads play; one where the interpreter would let them take turns."""
+    """Return how many threads play. It is one if Python's lock would make them take turns."""
     if current_mode() == "interpreted":
         return 1
     available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

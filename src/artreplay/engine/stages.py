@@ -1,4 +1,4 @@
-"""What a batch of replications is played on: the ledger, the log and the rewards."""
+"""Prepares what a batch of replications is played with: the ledger, the log and the rewards."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from artreplay.replay import Base, BaseLog, Ledger, Part, empty_ledger, filled_l
 
 NO_UNITS: Ints = np.empty(0, np.int64)
 NO_NUMBERS: Floats = np.empty(0)
-NO_ALLOWANCES: Floats = np.zeros(1)  # the same for all rows
+NO_ALLOWANCES: Floats = np.zeros(1)  # one entry for all rows
 
 
 class Scene(NamedTuple):
@@ -32,19 +32,19 @@ class Scene(NamedTuple):
     log: ArmLog | ContextLog | PointLog
     rewards: Rewards
     shows_all: bool  # whether the log is shown before anything is proposed
-    learn: Callable[[Any], Rewards]  # the rewards with the means that they lacked
+    learn: Callable[[Any], Rewards]  # returns the rewards with the means that they lacked
     counted: list[int] | None = None  # rows of each segment, where the base counts those of a log that is drawn
 
 
 class Stage(Protocol):
-    """Sets the scene for batches of replications. Each worker has one."""
+    """Prepares batches of replications. Each worker has its own."""
 
     def open(self, batch: range) -> Scene:
-        """The scene for these replications."""
+        """Prepare these replications."""
 
 
 def stage_of(setting: Setting, base: Base) -> Stage:
-    """The stage for an environment."""
+    """Return the stage for an environment."""
     if isinstance(setting.env, ContextEnvironment):
         return ContextStage(setting, base, setting.env)
     if isinstance(setting.env, ArmEnvironment):
@@ -53,7 +53,7 @@ def stage_of(setting: Setting, base: Base) -> Stage:
 
 
 class ArmStage:
-    """Finite arms: many replications at a time, whose logs are drawn inside the loop."""
+    """Finite arms: many replications in one batch, whose logs are drawn inside the loop."""
 
     def __init__(self, setting: Setting, base: Base, env: ArmEnvironment) -> None:
         self.setting, self.base, self.env = setting, base, env
@@ -80,7 +80,7 @@ class ArmStage:
         )
 
     def open(self, batch: range) -> Scene:
-        """The scene for these replications."""
+        """Prepare these replications."""
         numbers = np.arange(batch.start, batch.stop)
         keys = world_keys(self.setting.seed, numbers)
         worlds = self.env.worlds(keys, self.setting.base_keys(numbers))
@@ -127,21 +127,21 @@ class ContextStage:
 
 
 class PointStage:
-    """A continuous space: one replication at a time, whose log Python draws."""
+    """A continuous space: one replication in a batch, whose log Python draws."""
 
     def __init__(self, setting: Setting, base: PointAlgorithm, env: PointEnvironment) -> None:
         self.setting, self.base, self.env = setting, base, env
         self._known = nothing_known()
 
     def open(self, batch: range) -> Scene:
-        """The scene for this replication."""
+        """Prepare this replication."""
         numbers = np.arange(batch.start, batch.stop)
         worlds = WorldKeys(world_keys(self.setting.seed, numbers), self.setting.base_keys(numbers))
         ledger, log = self._read_log(worlds.key[0])
         return Scene(ledger, log, self._rewards(worlds), len(log.unit) > 0, self._learn)
 
     def _read_log(self, key: np.uint64) -> tuple[Ledger, PointLog]:
-        """The ledger of the log, or all its rows where they are shown first."""
+        """Return the ledger of the log, or all its rows if they are shown first."""
         setting, base = self.setting, self.base
         if setting.start == "ignorant":
             return empty_ledger(base.unit_cells(NO_UNITS)), PointLog(NO_UNITS, NO_NUMBERS, NO_ALLOWANCES)
@@ -155,7 +155,7 @@ class PointStage:
         return ledger, PointLog(part.units, part.rewards, NO_ALLOWANCES if part.allowances is None else part.allowances)
 
     def _rewards(self, worlds: WorldKeys) -> PointRewards:
-        """The rewards of this replication."""
+        """Return the rewards of this replication."""
         width, point = self.setting.width, np.zeros(self.env.dim)
         return PointRewards(
             worlds=worlds,
@@ -174,7 +174,7 @@ class PointStage:
         )
 
     def _learn(self, rewards: PointRewards) -> PointRewards:
-        """The rewards with the means of the points that were asked for."""
+        """Return the rewards with the means of the points that were asked for."""
         asked, count = rewards.asked, int(rewards.asked.size[0])
         levels = np.array(self.env.level_values())[asked.unit[:count] >> LEVEL_AT]
         asked.mean[:count] = self.env.means(asked.point[:count], levels)
@@ -183,14 +183,14 @@ class PointStage:
 
 
 def _ledger_of(part: Part, cells: UnitCells, shows_all: bool) -> Ledger:
-    """The ledger of a log, without rows where all of them are shown first."""
+    """Return the ledger of a log, without rows if all of them are shown first."""
     if shows_all:
         return empty_ledger(cells, allowed=part.allowances is not None)
     return filled_ledger(cells, part)
 
 
 def _law_for(base: Base, env: ArmEnvironment | PointEnvironment) -> Law:
-    """How rewards are drawn: those in [0, 1] reach the base as its reward range wants them."""
+    """Return how rewards are drawn. Rewards in [0, 1] are scaled to the reward range of the base."""
     law: Law = env.law
     if not isinstance(base, Algorithm) or not base.scales:
         return law

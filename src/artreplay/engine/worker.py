@@ -1,4 +1,4 @@
-"""One worker: takes batches of replications, one after another, and plays each over memory of its own."""
+"""A worker takes batches of replications, one after another, and plays each in its own memory."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from artreplay.replay import (
     enlarged,
 )
 
-SECONDS_PER_ROW = 1e-5  # that drawing a log takes when it is interpreted, about
+SECONDS_PER_ROW = 1e-5  # about what drawing a row takes in interpreted code
 
 
 class StopWorkers(Exception):
@@ -36,7 +36,7 @@ class StopWorkers(Exception):
 
 
 class Worker:
-    """Plays batches of replications into their rows of the outputs."""
+    """Plays batches of replications and writes them to their rows of the outputs."""
 
     def __init__(self, setting: Setting, outputs: Outputs, stop: threading.Event) -> None:
         self.setting = setting
@@ -46,14 +46,14 @@ class Worker:
         self.position = np.zeros(PLACES, np.int64)
         self.cursor = np.zeros(CURSOR_SIZE, np.int64)
         loop = play_one if setting.width == 1 else play_several
-        self._slices = Slices(loop, setting.rows * SECONDS_PER_ROW)  # a log is drawn in one go
+        self._slices = Slices(loop, setting.rows * SECONDS_PER_ROW)  # a log is drawn without a pause
 
     def progress(self) -> float:
-        """Replications finished, and the part of the one at hand that is done."""
+        """Return how many replications are finished, including the finished part of the current one."""
         return self.finished + int(self.cursor[WORLD]) + min(int(self.position[ROUND]) / self.setting.horizon, 1.0)
 
     def run(self, batches: Iterable[range]) -> None:
-        """Take batches until there are none left."""
+        """Play batches until there are none left."""
         base = as_base(self.setting.base.thing)
         for unit, samples, total in self.setting.totals:
             base.make_room(samples)
@@ -61,7 +61,7 @@ class Worker:
         base.component, state = packed(base.component)
         fresh, stage = state.copy(), stage_of(self.setting, base)
         for batch in batches:
-            state[:] = fresh  # the cells that a log is put into are those of a fresh base
+            state[:] = fresh  # a log is sorted into the cells of a fresh base
             self.cursor[:] = 0
             self.position[:] = 0
             scene = stage.open(batch)
@@ -74,7 +74,7 @@ class Worker:
             self.finished += len(batch)
 
     def _session(self, batch: range, state: Ints, fresh: Ints, shows_all: bool) -> Session:
-        """What these replications are played with, and where they are written down."""
+        """Collect what these replications are played with, and the arrays they write to."""
         setting, outputs, rows = self.setting, self.outputs, slice(batch.start, batch.stop)
         loaded = 0
         for unit, samples, _ in setting.totals:
@@ -98,7 +98,7 @@ class Worker:
         )
 
     def _play(self, base: Base, scene: Scene, session: Session) -> None:
-        """Run the loop, slice by slice, and give it what it stops for."""
+        """Run the loop slice by slice, and supply what it stops for."""
         setting, first = self.setting, base.component
         proposal, _ = base.proposal_space()
         ledger, rewards, result = scene.ledger, scene.rewards, 0
@@ -128,7 +128,7 @@ def _state_that_counts(base: Base, rows: list[int]) -> Ints:
 
 
 def _complaint(result: int, base: Base, setting: Setting, unit: int) -> str:
-    """What is wrong with a proposal."""
+    """Say what is wrong with a proposal."""
     name = type(base.thing).__qualname__
     if result == BAD_VALUE:
         return complaint(base.component, unit, base.unit(unit), name)

@@ -1,4 +1,4 @@
-"""Simulated worlds: they draw the mean rewards, the logs and the online rewards of a simulation."""
+"""Environments, which draw the mean rewards, the logs and the online rewards of a simulation."""
 
 from artreplay.environments.arm_environments import ArmEnvironment, KArmed, Linear, TopArms, world_keys
 from artreplay.environments.context_environments import (

@@ -1,4 +1,4 @@
-"""Domains of finite arms: how means are drawn, how logs are drawn, what the optimum is."""
+"""Environments with arms. They draw mean rewards and logs, and know the best expected reward."""
 
 from __future__ import annotations
 
@@ -20,20 +20,22 @@ _LAWS: dict[str, Law] = {"bernoulli": Bernoulli(), "beta": Beta(), "normal": Tru
 
 
 class ArmEnvironment:
-    """Has finitely many arms with independent rewards in [0, 1].
+    """Simulate finitely many arms with independent rewards in [0, 1]. This is the base class of `KArmed` and others.
 
     Parameters
     ----------
     n_arms
         The number of arms.
     budget
-        How many of them are played in one round.
+        The number of arms that are played in one round.
     log
-        How often each arm is in a log: `"uniform"`, `"random"` (weights drawn per replication), or weights.
+        How often each arm is in a log: `"uniform"` for equally often, `"random"` for weights drawn in each replication,
+        or a list of weights.
     rewards
-        `"bernoulli"`, `"beta"` or `"normal"` (truncated to [0, 1]) around the mean of an arm.
+        The distribution of the rewards around the mean of an arm: `"bernoulli"`, `"beta"`, or `"normal"`, which is
+        truncated to [0, 1].
     bad_share
-        The share of the log on the worst fifth of the arms; the others get the rest, in the proportions of `log`.
+        The share of the log on the worst fifth of the arms. The other arms share the rest in the proportions of `log`.
     """
 
     reward_range: tuple[float, float] = (0.0, 1.0)
@@ -56,7 +58,7 @@ class ArmEnvironment:
             raise InvalidParameter(f'log must be "uniform", "random" or one weight per arm, got {log!r}')
         self.bad_share = bad_share
         if bad_share is not None and n_arms < 2:
-            raise InvalidParameter("bad_share needs at least 2 arms, there is only one")
+            raise InvalidParameter(f"bad_share needs at least 2 arms, got {n_arms}")
 
     @property
     def width(self) -> int:
@@ -64,29 +66,38 @@ class ArmEnvironment:
         return self.budget
 
     def draw_means(self, keys: Words) -> Floats:
-        """The parameter of each arm's reward distribution, one row per replication with these keys."""
+        """Draw the parameter of each arm's reward distribution, in one row for each of these keys of replications."""
         raise NotImplementedError
 
     def worlds(self, keys: Words, base_keys: Words) -> Worlds:
-        """The replications with these keys."""
+        """Make the worlds of the replications with these keys."""
         means = np.ascontiguousarray(self.draw_means(keys), dtype=np.float64)
         truth = true_means(means, self.law)
         best = np.sort(truth, axis=1)[:, ::-1][:, : self.budget]
         optimum = np.zeros(len(keys))
-        for place in range(self.budget):  # in a fixed order, whatever the number of rows
+        for place in range(self.budget):  # the order must not depend on the number of replications
             optimum += best[:, place]
         return Worlds(keys, base_keys, means, truth, optimum, self._cumulative_shares(keys, means))
 
     @property
     def law(self) -> Law:
-        """How a reward is drawn around a mean."""
+        """The distribution of a reward around its mean."""
         return _LAWS[self.rewards]
 
     def draw_history(self, size: int, seed: int = 0, replication: int = 0) -> History:
         """Draw the log that `simulate(seed=seed)` uses in one replication, to look at it or to use it elsewhere.
 
+        Parameters
+        ----------
+        size
+            The number of rows.
+        seed
+            The seed of the simulation.
+        replication
+            The number of the replication, counted from 0.
+
         >>> KArmed(3).draw_history(5, seed=1)
-        <History of 5 samples on 3 arms>
+        <History of 5 rows on 3 arms>
         """
         keys = world_keys(seed, np.array([checked_count("replication", replication, least=0)]))
         rewards = self.stack(self.worlds(keys, keys))
@@ -96,7 +107,7 @@ class ArmEnvironment:
         return History(arms, values)
 
     def stack(self, worlds: Worlds, law: Law | None = None) -> ArmRewards:
-        """The reward stack of these worlds, at the first of them; `law` replaces how rewards are drawn."""
+        """Make the rewards of these worlds, beginning with the first. `law` replaces the distribution of rewards."""
         law = self.law if law is None else law
         return ArmRewards(
             worlds,
@@ -136,7 +147,24 @@ class ArmEnvironment:
 
 
 class KArmed(ArmEnvironment):
-    """Has K arms, of which one is played in a round. Means are uniform on [0, 1] per replication, or `means`.
+    """Simulate arms, one of which is played in each round.
+
+    Parameters
+    ----------
+    n_arms
+        The number of arms.
+    means
+        The mean reward of each arm. By default each replication draws them uniformly from [0, 1].
+    log
+        How often each arm is in a log: `"uniform"` for equally often, `"random"` for weights drawn in each replication,
+        or a list of weights.
+    rewards
+        The distribution of the rewards around the mean of an arm: `"bernoulli"`, `"beta"`, or `"normal"`, which is
+        truncated to [0, 1].
+    bad_share
+        The share of the log on the worst fifth of the arms. The other arms share the rest in the proportions of `log`.
+    budget
+        The number of arms that are played in one round.
 
     >>> KArmed(3, means=[0.2, 0.5, 0.9], rewards="beta")
     <KArmed: 3 arms, 1 a round, beta rewards>
@@ -157,14 +185,25 @@ class KArmed(ArmEnvironment):
         self.means = None if means is None else _checked_means(means, self.n_arms)
 
     def draw_means(self, keys: Words) -> Floats:
-        """Uniform on [0, 1], or those of the user."""
+        """Draw means uniformly from [0, 1], or use those of the user."""
         if self.means is None:
             return uniforms(keys, MEANS, self.n_arms)
         return np.broadcast_to(self.means, (len(keys), self.n_arms))
 
 
 class TopArms(KArmed):
-    """Has K arms, of which `budget` are played in a round, each with a reward of its own.
+    """Simulate arms, `budget` of which are played in each round. Each of these has a reward of its own.
+
+    Parameters
+    ----------
+    n_arms
+        The number of arms.
+    budget
+        The number of arms that are played in one round.
+    means
+        The mean reward of each arm. By default each replication draws them uniformly from [0, 1].
+    log, rewards, bad_share
+        As for `KArmed`.
 
     >>> TopArms(10, budget=3)
     <TopArms: 10 arms, 3 a round, bernoulli rewards>
@@ -184,10 +223,26 @@ class TopArms(KArmed):
 
 
 class Linear(ArmEnvironment):
-    """Has arms with features in [0, 1]^d and means φ·θ, where θ is drawn per replication: ≥ 0, adding to 1.
+    """Simulate arms whose mean rewards are φ·θ, where φ are the features of an arm and θ is the same for all arms.
 
-    With `blocks` > 1 features are block-sparse: arm a has features in block a mod `blocks` only, and θ adds to 1 in
-    every block. The features belong to the environment (pass `env.features` to `LinUCB`); `seed` draws them.
+    Each replication draws a θ, whose entries are at least 0 and add up to 1. The features are the same in all
+    replications. Give `env.features` to `LinUCB`.
+
+    Parameters
+    ----------
+    n_arms
+        The number of arms.
+    dim
+        The number of features of an arm.
+    blocks
+        With more than one block, arm a has nonzero features only in block a mod `blocks`, and θ adds up to 1 in every
+        block.
+    features
+        The features in [0, 1], one row per arm. By default they are drawn uniformly, from `seed`.
+    log, rewards, bad_share
+        As for `KArmed`.
+    seed
+        The seed of the features.
 
     >>> Linear(6, dim=4, blocks=2).features.round(1)[:2] > 0
     array([[ True,  True, False, False],
@@ -218,27 +273,29 @@ class Linear(ArmEnvironment):
         else:
             self.features = _numbers("features", features)
             if self.features.shape != (n_arms, dim) or not ((self.features >= 0) & (self.features <= 1)).all():
-                raise InvalidParameter(f"features must have shape ({n_arms}, {dim}) and lie in [0, 1]")
+                raise InvalidParameter(
+                    f"features must have shape ({n_arms}, {dim}) and lie in [0, 1], got shape {self.features.shape}"
+                )
 
     def draw_means(self, keys: Words) -> Floats:
-        """φ·θ, with θ drawn per replication."""
+        """Draw a θ for each replication, and compute φ·θ."""
         theta = uniforms(keys, THETA, self.dim).reshape(len(keys), self.blocks, -1)
         shares = (theta / np.cumsum(theta, axis=2)[:, :, -1:]).reshape(len(keys), self.dim)
         means = np.zeros((len(keys), self.n_arms))
-        for place in range(self.dim):  # in a fixed order, whatever the number of rows
+        for place in range(self.dim):  # the order must not depend on the number of replications
             means += self.features[:, place] * shares[:, place, None]
         return np.clip(means, 0.0, 1.0)
 
 
 @Loop
 def draw_log(rewards: Any, arms: Ints, values: Floats) -> int:
-    """A whole log, in order."""
+    """Draw a whole log, in order."""
     rewards.draw_rows(0, len(arms), arms, values)
     return len(arms)
 
 
 def world_keys(seed: int, replications: Ints) -> Words:
-    """The keys of everything random in these replications' worlds; the same for every policy and algorithm."""
+    """The keys of all random draws in these replications. They are the same for every policy and algorithm."""
     return fold_each(fold(checked_seed(seed)), replications)
 
 
@@ -255,15 +312,17 @@ def _numbers(name: str, values: Any) -> Floats:
 def _checked_means(means: Sequence[float], n_arms: int) -> Floats:
     values = _numbers("means", means)
     if values.shape != (n_arms,):
-        raise InvalidParameter(f"means must be one per arm, got {values.shape} for {n_arms} arms")
+        raise InvalidParameter(f"means must have one number for each of {n_arms} arms, got shape {values.shape}")
     if not ((values >= 0.0) & (values <= 1.0)).all():
         arm = int(np.flatnonzero(~((values >= 0.0) & (values <= 1.0)))[0])
-        raise InvalidParameter(f"means must lie in [0, 1], arm {arm} has {values[arm]}")
+        raise InvalidParameter(f"means must lie in [0, 1], got {values[arm]} for arm {arm}")
     return values
 
 
 def _checked_weights(weights: Sequence[float], n_arms: int) -> Floats:
     values = _numbers("log", weights)
     if values.shape != (n_arms,) or not np.isfinite(values).all() or (values < 0.0).any() or values.sum() <= 0.0:
-        raise InvalidParameter(f"log must be one weight of at least 0 per arm, {n_arms} of them, not all 0")
+        raise InvalidParameter(
+            f"log must have one weight of at least 0 for each of {n_arms} arms, and one above 0, got {values.tolist()}"
+        )
     return values

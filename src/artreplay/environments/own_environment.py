@@ -1,4 +1,4 @@
-"""Worlds of the user's own: anything that says what an arm gives, and what it gives on average."""
+"""Worlds of the user's own, which say what reward an arm gives and what it gives on average."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from artreplay.errors import InvalidParameter, checked_count
 from artreplay.replay import AGAIN
 from artreplay.streams import LOG_REWARD, LOG_UNIT, REWARD, below, uniform
 
-TRIAL_DRAWS = (0.25, 0.75)  # with which a component is tried out
+TRIAL_DRAWS = (0.25, 0.75)  # uniform draws for which the rewards of a component are tried out
 MAX_TRIAL_ARMS = 16
 
 
 @compiled
 class RewardScale(NamedTuple):
-    """Rewards reach the base as (reward − low) / span."""
+    """Scales rewards for the base, to (reward − low) / span."""
 
     low: float = 0.0
     span: float = 1.0
@@ -32,16 +32,16 @@ class RewardScale(NamedTuple):
 
 @compiled
 class OwnRewards(NamedTuple):
-    """Rewards of one replication: the n-th online pull of an arm has the same uniform draw for every policy."""
+    """The rewards of one replication. The n-th online pull of an arm has the same uniform draw for every policy."""
 
     worlds: WorldKeys
     own: Any  # the user's world
     key: Words  # of the world that is played, in one entry
-    pulls: Ints  # online, of each arm
-    round: Ints  # the one at hand, in one entry
+    pulls: Ints  # how often each arm was played online
+    round: Ints  # the current one, in one entry
     optimum: Floats  # the best expected reward of that round, in one entry
     scale: RewardScale
-    rows: int  # of the log: the last of them was logged in round −1
+    rows: int  # how many rows the log has, the last of which was logged in round −1
 
     def enter(self, world: int) -> None:
         """Play this world from now on, from its beginning."""
@@ -55,7 +55,7 @@ class OwnRewards(NamedTuple):
         return AGAIN
 
     def meet(self, unit: int, round_: int, slot: int) -> int:
-        """Look at a unit that is to be played; whether it is one of the arms."""
+        """Look at a unit before it is played. Returns AGAIN if it is one of the arms, else NOT_A_UNIT."""
         if unit < 0 or unit >= len(self.pulls):
             return NOT_A_UNIT
         self.round[0] = round_
@@ -66,7 +66,7 @@ class OwnRewards(NamedTuple):
         return AGAIN
 
     def expected(self, unit: int, slot: int) -> float:
-        """The expected reward of a unit that was met."""
+        """The expected reward of a unit that `meet` has looked at."""
         mean: float = self.own.mean(unit, self.round[0])
         return mean
 
@@ -75,11 +75,11 @@ class OwnRewards(NamedTuple):
         return unit
 
     def name(self, unit: int, slot: int) -> int:
-        """The number under which a unit is written down."""
+        """The number under which a unit is recorded."""
         return unit
 
     def level(self, slot: int) -> int:
-        """The number of its level."""
+        """The number of the level, which is always 0 because arms have no levels."""
         return 0
 
     def pull(self, arm: int, round_: int, slot: int) -> float:
@@ -91,7 +91,7 @@ class OwnRewards(NamedTuple):
         return value
 
     def draw_rows(self, first: int, last: int, arms: Ints, values: Floats) -> None:
-        """Rows of the log, in which all arms are equally likely; they were logged before round 0."""
+        """Draw rows of the log, in which all arms are equally likely. They were logged before round 0."""
         for row in range(first, last):
             arm = below(self.key[0], LOG_UNIT, 0, row, len(self.pulls))
             reward = self.own.reward(arm, row - self.rows, uniform(self.key[0], LOG_REWARD, arm, row))
@@ -100,7 +100,7 @@ class OwnRewards(NamedTuple):
 
 
 class CheckedWorld:
-    """A plain object of the user's own, whose answers are checked."""
+    """Checks the answers of a plain object of the user's own."""
 
     def __init__(self, own: Any, reward_range: tuple[float, float]) -> None:
         self._own = own
@@ -121,7 +121,7 @@ class CheckedWorld:
         return self._number("reward", self._own.reward(int(arm), int(round_), float(u)), self._range)
 
     def delay(self, arm: int, round_: int, u: float) -> int:
-        """In how many rounds the reward arrives."""
+        """How many rounds the reward takes to arrive."""
         late = self._own.delay(int(arm), int(round_), float(u))
         if isinstance(late, bool) or not isinstance(late, (int, np.integer)) or late < 0:
             raise InvalidParameter(f"{self._name}.delay must return a number of rounds, at least 0, got {late!r}")
@@ -139,16 +139,27 @@ class CheckedWorld:
 
 
 class OwnEnvironment(ArmEnvironment):
-    """Lets a simulation play in a world of your own. `ar.simulate` makes one of any object with the methods below.
+    """Simulate a world of your own. `ar.simulate` makes an environment of any object with the methods below.
+
+    Your object must have:
+
+    - `n_arms`, the number of arms;
+    - `mean(arm, round)`, which returns the expected reward;
+    - `reward(arm, round, u)`, which returns the reward for the uniform draw `u`. Every policy that plays an arm for the
+      n-th time gets the same `u`. The last row of a log has round −1, and earlier rows have lower rounds.
+
+    It may also have:
+
+    - `reward_range`, which is (0, 1) by default;
+    - `enter(key)`, which is called when a replication begins;
+    - `delay(arm, round, u)`, which returns how many rounds the reward takes to arrive.
+
+    An object that `ar.compiled` marks, and that has `enter`, is compiled.
 
     Parameters
     ----------
     own
-        The world. It has `n_arms`; `mean(arm, round)`, the expected reward; and `reward(arm, round, u)`, the reward for
-        the uniform draw u, which is the same for every policy that plays the arm for the n-th time. Rows of a log have
-        negative rounds, the last −1. It may have `reward_range`, by default (0, 1); `enter(key)`, called when a
-        replication begins; and `delay(arm, round, u)`, in how many rounds the reward arrives. Marked by `ar.compiled`,
-        with `enter`, it is compiled.
+        The object.
 
     >>> import artreplay as ar
     >>> class Coins:
@@ -163,7 +174,7 @@ class OwnEnvironment(ArmEnvironment):
 
     def __init__(self, own: Any) -> None:
         self.own = own
-        self.rows = 0  # of the logs that are drawn
+        self.rows = 0  # how many rows the logs have that it draws
         super().__init__(_arms_of(own), 1, "uniform", "bernoulli", None)
         low, high = getattr(own, "reward_range", (0.0, 1.0))
         self.reward_range = (float(low), float(high))
@@ -177,11 +188,12 @@ class OwnEnvironment(ArmEnvironment):
         return hasattr(self.own, "delay")
 
     def _try(self, own: Any) -> None:
-        """Let a component say a few things, interpreted: compiled code cannot complain."""
+        """Call the methods of a component interpreted, and check what they return. Compiled code cannot do that."""
         check_fields(own)
         if not callable(getattr(own, "enter", None)):
             raise InvalidParameter(
-                f"{type(own).__qualname__} must have enter(key), which begins a replication of a compiled world"
+                f"{type(own).__qualname__} must have a method enter(key), because it is compiled. It is called when a "
+                "replication begins"
             )
         world = copied(own)
         checked = CheckedWorld(world, self.reward_range)
@@ -193,15 +205,15 @@ class OwnEnvironment(ArmEnvironment):
 
     @property
     def law(self) -> Any:
-        """How rewards reach a base."""
+        """How rewards are scaled for a base."""
         return RewardScale()
 
     def worlds(self, keys: Words, base_keys: Words) -> Any:
-        """The replications with these keys."""
+        """Make the worlds of the replications with these keys."""
         return WorldKeys(keys, base_keys)
 
     def stack(self, worlds: Any, law: Any = None) -> Any:
-        """The rewards of these worlds."""
+        """Make the rewards of these worlds."""
         own = copied(self.own) if self.is_compilable else CheckedWorld(self.own, self.reward_range)
         return OwnRewards(
             worlds,
@@ -219,7 +231,16 @@ class OwnEnvironment(ArmEnvironment):
 
 
 def is_own_environment(env: object) -> bool:
-    """Say whether an object has the methods that a world must have."""
+    """Say whether an object has the methods that a world of your own must have.
+
+    Parameters
+    ----------
+    env
+        Any object.
+
+    >>> is_own_environment("not a world")
+    False
+    """
     return not isinstance(env, type) and all(callable(getattr(env, name, None)) for name in ("mean", "reward"))
 
 

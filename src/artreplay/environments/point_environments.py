@@ -1,4 +1,4 @@
-"""Domains in a continuous space: a mean reward for every point, or for every point at every level of effort."""
+"""Environments in a continuous space. Every point, or every point at every level of effort, has a mean reward."""
 
 from __future__ import annotations
 
@@ -21,20 +21,37 @@ from artreplay.streams import LOG_LEVEL, LOG_REWARD, LOG_SIDE, LOG_UNIT, uniform
 
 Noise = Literal["bernoulli", "none"]
 
-MAX_GRID_BITS = 16  # of the grid on which the optimum of a single point is looked for
-MAX_BOXES = 1 << 22  # of any such grid
-MAX_MEANS = 1 << 24  # of its boxes at all levels
-MAX_ATTEMPTS = 10_000  # at drawing a point on the right side of the worst fifth
-_NO_FIFTH = "bad_share needs mean rewards of which a fifth is lower than the rest"
+MAX_GRID_BITS = 16  # log2 of the boxes of the default grid on which the best single point is looked for
+MAX_BOXES = 1 << 22  # boxes of any such grid
+MAX_MEANS = 1 << 24  # boxes of a grid times levels
+MAX_ATTEMPTS = 10_000  # attempts to draw a point on the right side of the worst fifth
+_NO_FIFTH = "bad_share needs a mean reward that is lower in a fifth of the space than in the rest, got one that is not"
 
 
 class PointEnvironment:
-    """Has a mean reward in [0, 1] for each point of a box; with levels, for each point at each level of effort.
+    """Simulate a mean reward in [0, 1] for each point of a box, or for each point at each level of effort.
 
-    Logged points are uniform on the box, and so are their levels among the levels. With `bad_share`, that share of the
-    log lies where the mean is in its lowest fifth, and the rest elsewhere; at a level where all means are equal, such
-    as level 0, points stay uniform. Regret is measured against the best centre of a grid with `finest` boxes along
-    each axis or, with levels, against the best affordable choice of such centres.
+    This is the base class of `Metric`, `PiecewiseLinear` and `Quadratic`. The points of a log are uniform on the box,
+    and their levels are uniform too. Regret is measured against the best centre of a box of a grid or, with levels,
+    against the best affordable choice of such centres.
+
+    Parameters
+    ----------
+    function
+        The mean rewards of an array of points of shape (n, d). With levels it also takes an array of n levels.
+    dim
+        The number of coordinates.
+    box
+        The space, as one pair (low, high) for each coordinate, by default the unit cube.
+    levels, budget, max_units
+        The levels of effort, the effort there is in one round, and the most points in one round. Give all or none.
+    noise
+        `"bernoulli"` for rewards of 0 and 1, or `"none"` for rewards that equal the mean.
+    bad_share
+        The share of the log that lies where the mean is in its lowest fifth. At a level where all means are equal, such
+        as level 0, points stay uniform.
+    finest
+        The number of boxes of the grid along each axis.
     """
 
     @checked
@@ -53,7 +70,9 @@ class PointEnvironment:
         self.dim = dim
         self.levels = None if levels is None else checked_levels(levels)
         if (self.levels is None) != (budget is None) or (self.levels is None) != (max_units is None):
-            raise InvalidParameter("levels, budget and max_units belong together: pass all of them or none")
+            raise InvalidParameter(
+                "levels, budget and max_units must be given together, got some of them without others"
+            )
         self.budget = None if budget is None else checked_number("budget", budget)
         self.max_units = max_units
         self.noise: Noise = noise
@@ -86,16 +105,16 @@ class PointEnvironment:
         return 1 if self.max_units is None else self.max_units
 
     def level_values(self) -> tuple[float, ...]:
-        """The levels; a single 1 where there are none."""
+        """The levels, or a single 1 where there are none."""
         return (1.0,) if self.levels is None else self.levels
 
     @property
     def law(self) -> Bernoulli | Certain:
-        """How a reward is drawn around a mean."""
+        """The distribution of a reward around its mean."""
         return Bernoulli() if self.noise == "bernoulli" else Certain()
 
     def means(self, points: Floats, levels: Floats) -> Floats:
-        """The mean rewards of these points at these levels. The function gets copies, which it may change."""
+        """Compute the mean rewards of these points at these levels. The function gets copies, which it may change."""
         arguments = [points.copy()] if self.levels is None else [points.copy(), levels.copy()]
         values: Any = self.function(*arguments)
         try:
@@ -108,8 +127,8 @@ class PointEnvironment:
             means, got = np.empty(0), f"no numbers ({type(values).__name__})"
         if means.shape != (len(points),):
             raise InvalidParameter(
-                f"the function must give one number per point, got {got} for {len(points)} points: "
-                "it is called with an array of shape (n, d)"
+                f"the function must return one number per point, got {got} for {len(points)} points. "
+                "Its argument is an array of shape (n, d)"
             )
         bad = np.flatnonzero(~((means >= 0.0) & (means <= 1.0)))
         if len(bad):
@@ -118,7 +137,7 @@ class PointEnvironment:
         return means
 
     def draw_log(self, key: np.uint64, rows: int) -> tuple[Floats, Ints, Floats]:
-        """Points, numbers of their levels, and rewards: keyed by the row, so that a shorter log is a prefix."""
+        """Draw points, the numbers of their levels, and rewards. A shorter log is the beginning of a longer one."""
         numbers = np.arange(rows)
         values = np.array(self.level_values())
         points, levels = self.draw_places(key, numbers)
@@ -139,7 +158,7 @@ class PointEnvironment:
         return points, levels, (log_draws(key, LOG_REWARD, 0, numbers, 1)[:, 0] < means).astype(np.float64)
 
     def draw_places(self, key: np.uint64, numbers: Ints) -> tuple[Floats, Ints]:
-        """The points of these rows of a log and the numbers of their levels, both uniform."""
+        """Draw the points of these rows of a log and the numbers of their levels, both uniformly."""
         count = len(self.level_values())
         levels = np.minimum((log_draws(key, LOG_LEVEL, 0, numbers, 1)[:, 0] * count).astype(np.int64), count - 1)
         return self._scaled(log_draws(key, LOG_UNIT, 0, numbers, self.dim)), levels
@@ -147,14 +166,23 @@ class PointEnvironment:
     def draw_history(self, size: int, seed: int = 0, replication: int = 0) -> History:
         """Draw the log that `simulate(seed=seed)` uses in one replication, to look at it or to use it elsewhere.
 
+        Parameters
+        ----------
+        size
+            The number of rows.
+        seed
+            The seed of the simulation.
+        replication
+            The number of the replication, counted from 0.
+
         >>> Quadratic().draw_history(5, seed=1)
-        <History of 5 samples at points of dimension 2, at 2 levels>
+        <History of 5 rows at points of dimension 2, at 2 levels>
         """
         key = world_keys(seed, np.array([checked_count("replication", replication, least=0)]))[0]
         return self.history_of(key, checked_count("size", size, least=0))
 
     def history_of(self, key: np.uint64, rows: int) -> History:
-        """The log of the replication with this key."""
+        """Draw the log of the replication with this key."""
         points, levels, rewards = self.draw_log(key, rows)
         values = np.array(self.level_values())[levels]
         return History(points, rewards, levels=None if self.levels is None else values)
@@ -180,25 +208,25 @@ class PointEnvironment:
 
 
 class Metric(PointEnvironment):
-    """Has any mean reward that you write as a function of points.
+    """Simulate any mean reward that you write as a function of points.
 
     Parameters
     ----------
     function
-        Takes an array of points of shape (n, d), and with `levels` a second array of their levels. Returns n mean
-        rewards in [0, 1].
+        A function that takes an array of points of shape (n, d), and with `levels` a second array of their levels. It
+        returns n mean rewards in [0, 1].
     dim
         The number of coordinates.
     box
-        A pair (low, high) for each coordinate; the unit cube by default.
+        The space, as one pair (low, high) for each coordinate, by default the unit cube.
     levels, budget, max_units
-        The levels of effort, how much effort a round has, and how many points it plays at most. All three or none.
+        The levels of effort, the effort there is in one round, and the most points in one round. Give all or none.
     noise
-        `"bernoulli"` for rewards of 0 and 1, `"none"` for the mean itself.
+        `"bernoulli"` for rewards of 0 and 1, or `"none"` for rewards that equal the mean.
     bad_share
-        The share of the log that lies where the mean is in its lowest fifth; by default points are uniform.
+        The share of the log that lies where the mean is in its lowest fifth. By default points are uniform.
     finest
-        How many boxes along each axis the grid has on which the best action is looked for.
+        The number of boxes along each axis of the grid on which the best action is looked for.
 
     >>> env = Metric(lambda points: 1 - abs(points[:, 0] - 0.3), dim=1)
     >>> round(env.optimum, 3)
@@ -224,9 +252,9 @@ class Metric(PointEnvironment):
 
 
 class _Allocations(PointEnvironment):
-    """A domain in which a budget of effort is split over places in the unit cube."""
+    """An environment in which a budget of effort is split over points in the unit cube."""
 
-    max_dims = 22  # there is no grid of 2 boxes along more axes
+    max_dims = 22  # a grid of 2 boxes along more axes would have more than MAX_BOXES
 
     @checked
     def __init__(
@@ -247,12 +275,29 @@ class _Allocations(PointEnvironment):
 
     @staticmethod
     def surface(points: Floats, levels: Floats) -> Floats:
-        """The mean rewards."""
+        """Compute the mean rewards."""
         raise NotImplementedError
 
 
 class PiecewiseLinear(_Allocations):
-    """Has mean reward β·(p₁ + … + p_d)/d at effort β: best in one corner.
+    """Simulate the mean reward β·(p₁ + … + p_d)/d at effort β. The best point is a corner.
+
+    Parameters
+    ----------
+    levels
+        The levels of effort, at most 1.
+    budget
+        The effort there is in one round.
+    max_units
+        The most points in one round.
+    dim
+        The number of coordinates.
+    noise
+        `"bernoulli"` for rewards of 0 and 1, or `"none"` for rewards that equal the mean.
+    bad_share
+        The share of the log that lies where the mean is in its lowest fifth. By default points are uniform.
+    finest
+        The number of boxes along each axis of the grid on which the best action is looked for.
 
     >>> PiecewiseLinear()
     <PiecewiseLinear in dimension 2, levels 0.5, 1, noise bernoulli>
@@ -260,23 +305,40 @@ class PiecewiseLinear(_Allocations):
 
     @staticmethod
     def surface(points: Floats, levels: Floats) -> Floats:
-        """β times the mean coordinate."""
+        """Compute β times the mean of the coordinates."""
         means: Floats = levels * points.mean(axis=1)
         return means
 
 
 class Quadratic(_Allocations):
-    """Has mean reward β·(1 − (p₁ − ½)² − … − (p_d − ½)²) at effort β: best in the middle. At most 4 dimensions.
+    """Simulate the mean reward β·(1 − (p₁ − ½)² − … − (p_d − ½)²) at effort β. The best point is the middle.
+
+    Parameters
+    ----------
+    levels
+        The levels of effort, at most 1.
+    budget
+        The effort there is in one round.
+    max_units
+        The most points in one round.
+    dim
+        The number of coordinates, at most 4.
+    noise
+        `"bernoulli"` for rewards of 0 and 1, or `"none"` for rewards that equal the mean.
+    bad_share
+        The share of the log that lies where the mean is in its lowest fifth. By default points are uniform.
+    finest
+        The number of boxes along each axis of the grid on which the best action is looked for.
 
     >>> round(Quadratic(noise="none").optimum, 2)
     2.0
     """
 
-    max_dims = 4  # in five, the corners would be worth less than nothing
+    max_dims = 4  # in five dimensions the mean rewards of the corners would be negative
 
     @staticmethod
     def surface(points: Floats, levels: Floats) -> Floats:
-        """β times 1 minus the squared distance from the middle."""
+        """Compute β times (1 minus the squared distance from the middle)."""
         means: Floats = levels * (1.0 - ((points - 0.5) ** 2).sum(axis=1))
         return means
 
@@ -293,12 +355,12 @@ def _check_takes(function: Callable[..., Any], arguments: list[Floats]) -> None:
         what = (
             "an array of points" if len(arguments) == 1 else "an array of points and, with levels, one of their levels"
         )
-        raise InvalidParameter(f"the function must take {what}, and this one does not: {error}") from None
+        raise InvalidParameter(f"the function must take {what}, got one that does not: {error}") from None
 
 
 @Loop
 def fill_draws(key: Words, purpose: int, first: int, numbers: Ints, out: Floats) -> int:
-    """Uniform draws: one row for each number, one column for each of the units from `first` on."""
+    """Write uniform draws, with one row for each number and one column for each unit from `first` on."""
     for row in range(len(numbers)):
         for column in range(out.shape[1]):
             out[row, column] = uniform(key[0], purpose, first + column, numbers[row])
@@ -306,7 +368,7 @@ def fill_draws(key: Words, purpose: int, first: int, numbers: Ints, out: Floats)
 
 
 def log_draws(key: np.uint64, purpose: int, first: int, numbers: Ints, columns: int) -> Floats:
-    """Uniform draws for rows of a log, in `columns` columns."""
+    """Make `columns` uniform draws for each of these rows of a log."""
     out = np.empty((len(numbers), columns))
     fill_draws(np.array([key], np.uint64), purpose, first, np.ascontiguousarray(numbers, np.int64), out)
     return out

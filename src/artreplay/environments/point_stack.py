@@ -1,4 +1,4 @@
-"""The reward stack of a continuous space: what a point, at its level, gives in an online round."""
+"""The rewards of a continuous space, which a point at its level gives in an online round."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ NOTHING = np.uint64(0)
 ONE = np.uint64(1)
 
 
-BLOCK_BITS = 4  # the means of this many bits of the finest boxes are asked for together
+BLOCK_BITS = 4  # log2 of how many of the finest boxes have their means computed in one call
 
 # The columns of `Known`.
-KEY = 0  # what a point, or a box that is always played at the same point, is known by; 0 for an empty row
-SEEN = 1  # what the point and its level are known by
-UNIT = 2  # the finest box it lies in
+KEY = 0  # the key of a point, or of a box that is always played at the same point; 0 for an empty row
+SEEN = 1  # the key of the point and its level
+UNIT = 2  # the finest box the point lies in
 MEAN = 3
 WIDTH = 4
 
 
 @compiled
 class PointTable(NamedTuple):
-    """What is known of the points played so far, in a hash table with open addressing.
+    """The means of the points played so far, in a hash table with open addressing.
 
-    It saves calling a Python function twice for a point, and placing a box twice that is always played at the same
-    point. All that belongs to a point lies side by side, because it is looked up in every round.
+    The table saves a second call of a Python function for a point, and a second search for the point of a box that is
+    always played at the same point. Every round looks a point up, so everything about a point is in one row.
     """
 
     word: Words  # (row, column)
@@ -40,7 +40,7 @@ class PointTable(NamedTuple):
     size: Ints  # rows that are not empty, in one entry
 
     def find(self, key: np.uint64) -> int:
-        """The row of a key, or the empty row where it belongs."""
+        """The row with a key, or the empty row where the key belongs."""
         mask = np.uint64(len(self.word) - 1)
         row = key & mask
         while self.word[row, KEY] != key and self.word[row, KEY] != NOTHING:
@@ -52,7 +52,7 @@ class PointTable(NamedTuple):
 class MeanRequests(NamedTuple):
     """Points whose means Python must compute, all in one call."""
 
-    key: Words  # what each will be known by
+    key: Words  # of each, in the table
     seen: Words
     unit: Ints
     point: Floats  # (place, axis)
@@ -60,7 +60,7 @@ class MeanRequests(NamedTuple):
     size: Ints  # how many there are, in one entry
 
     def remember(self, known: PointTable) -> None:
-        """Put what was asked for, and is known now, into the table."""
+        """Put the points, whose means Python has computed by now, into the table."""
         for place in range(self.size[0]):
             row = known.find(self.key[place])
             if known.word[row, KEY] == NOTHING:
@@ -74,7 +74,7 @@ class MeanRequests(NamedTuple):
 
 @compiled
 def key_of_point(bits: Words, level: int) -> np.uint64:
-    """What a point and the number of its level are known by; never 0."""
+    """The key of a point and the number of its level. It is never 0."""
     key = mixed(np.uint64(level + 1))
     for axis in range(len(bits)):
         key = mixed(key ^ bits[axis])
@@ -83,7 +83,7 @@ def key_of_point(bits: Words, level: int) -> np.uint64:
 
 @compiled
 class PointRewards(NamedTuple):
-    """Rewards of one replication, keyed by the bits of the played point, its level, and the online round.
+    """The rewards of one replication. A reward depends on the bits of the played point, its level and the online round.
 
     The picker of the base says which point of a box is played.
     """
@@ -96,11 +96,11 @@ class PointRewards(NamedTuple):
     known: PointTable
     asked: MeanRequests
     law: Any
-    point: Floats  # the point at hand
+    point: Floats  # the current point
     bits: Words  # the same memory as bits
-    seen: Words  # of each unit of the action: what its point and level are known by
-    mean: Floats  # ... its mean
-    unit: Ints  # ... and the finest box its point lies in
+    seen: Words  # of each unit of the action: the key of its point and level
+    mean: Floats  # of each unit of the action: its mean
+    unit: Ints  # of each unit of the action: the finest box its point lies in
 
     def enter(self, world: int) -> None:
         """Play this world from now on, from its beginning."""
@@ -112,7 +112,7 @@ class PointRewards(NamedTuple):
         return AGAIN
 
     def meet(self, unit: int, round_: int, slot: int) -> int:
-        """Look up the point of a box that is to be played, and its mean; AGAIN, or NEEDS_MEANS if it is not known."""
+        """Look up the mean of a box before it is played. Returns AGAIN, or NEEDS_MEANS if it is not known."""
         if self.asked.size[0] > 0:
             self.asked.remember(self.known)
         key = mixed(np.uint64(unit)) | ONE
@@ -132,7 +132,7 @@ class PointRewards(NamedTuple):
         return AGAIN
 
     def ask_for(self, key: np.uint64, slot: int) -> None:
-        """Ask for the mean of the point at hand."""
+        """Ask for the mean of the current point."""
         place = self.asked.size[0]
         self.asked.size[0] = place + 1
         self.asked.key[place] = key
@@ -142,7 +142,7 @@ class PointRewards(NamedTuple):
             self.asked.point[place, axis] = self.point[axis]
 
     def ask_for_all_around(self, unit: int, round_: int, slot: int) -> None:
-        """Ask for the means of a box and of its siblings; if it is one of the finest, also of those around it."""
+        """Ask for the means of a box and of its siblings. For one of the finest boxes, ask for all of its block."""
         dim = len(self.point)
         depth = self.lattice.depth(unit)
         up = min(max(BLOCK_BITS // dim, 1), depth) if depth == self.lattice.bits else min(1, depth)
@@ -153,16 +153,16 @@ class PointRewards(NamedTuple):
                 self.ask_for(mixed(np.uint64(box)) | ONE, slot)
 
     def work_out(self, unit: int, round_: int, slot: int) -> None:
-        """The point that is played for a box, where it lies, and what it is known by."""
+        """Find the point that is played for a box, the finest box that it lies in, and its key."""
         self.picker.place(self.lattice, unit, round_, slot, self.point)
         level = self.picker.level(unit)
         for axis in range(len(self.point)):
-            self.point[axis] += 0.0  # one zero, not two
+            self.point[axis] += 0.0  # -0.0 becomes 0.0, so that both have the same key
         self.seen[slot] = key_of_point(self.bits, level)
         self.unit[slot] = self.lattice.unit(self.point, level)
 
     def expected(self, unit: int, slot: int) -> float:
-        """The expected reward of a unit that was met."""
+        """The expected reward of a unit that `meet` has looked at."""
         mean: float = self.mean[slot]
         return mean
 
@@ -172,29 +172,29 @@ class PointRewards(NamedTuple):
         return played
 
     def name(self, unit: int, slot: int) -> int:
-        """The number under which a unit is written down: its box, with its depth."""
+        """The number under which a unit is recorded: its box, with its depth."""
         return unit & WITHIN
 
     def level(self, slot: int) -> int:
-        """The number of its level."""
+        """The number of the level of a unit of the action."""
         level: int = self.unit[slot] >> LEVEL_AT
         return level
 
     def pull(self, unit: int, round_: int, slot: int) -> float:
-        """The reward of a unit that was met, as the base sees it."""
+        """The reward of a unit that `meet` has looked at, as the base sees it."""
         key = mixed(self.key[0] ^ self.seen[slot])
         value: float = self.law.draw(key, REWARD, 0, round_, self.mean[slot])
         return value
 
 
 def nothing_known(rows: int = 64) -> PointTable:
-    """An empty table."""
+    """Make an empty table."""
     word = np.zeros((rows, WIDTH), np.uint64)
     return PointTable(word, word.view(np.float64), np.zeros(1, np.int64))
 
 
 def with_space(known: PointTable, more: int) -> PointTable:
-    """The table with space for more points: the same one, or a larger one if it would be more than half full."""
+    """Make space for more points. Returns the same table, or a larger one if it would be more than half full."""
     rows = len(known.word)
     if 2 * (known.size[0] + more) <= rows:
         return known
@@ -205,7 +205,7 @@ def with_space(known: PointTable, more: int) -> PointTable:
     word = known.word[known.word[:, KEY] != NOTHING]
     mask = np.uint64(rows - 1)
     row = word[:, KEY] & mask
-    while len(word):  # of those that want the same empty row one gets it; the others look at the next row
+    while len(word):  # if several want the same empty row, one gets it and the others look at the next row
         free = np.flatnonzero(larger.word[row, KEY] == NOTHING)
         larger.word[row[free]] = word[free]
         left = larger.word[row, KEY] != word[:, KEY]
@@ -214,7 +214,7 @@ def with_space(known: PointTable, more: int) -> PointTable:
 
 
 def nothing_asked(dim: int) -> MeanRequests:
-    """No points, with space for as many as are asked for at once."""
+    """Make an empty list of points, with space for those of one call."""
     most = 1 << max(dim, BLOCK_BITS)
     key, seen = np.zeros(most, np.uint64), np.zeros(most, np.uint64)
     return MeanRequests(

@@ -1,4 +1,4 @@
-"""The reward stack of finite arms: what the n-th online pull of an arm gives, and what the log says."""
+"""The rewards of arms: those that online pulls give, and those in the log."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from artreplay.compiling import Floats, Ints, Words, assume_nonnegative, compile
 from artreplay.replay import AGAIN
 from artreplay.streams import LOG_REWARD, LOG_UNIT, REWARD, below, beta, normal, uniform
 
-# What can come of looking at a unit that is to be played, beside AGAIN; these are below what can come of a step.
-NOT_A_UNIT = -20  # the environment does not have it
-NEEDS_MEANS = -21  # Python must work out the mean rewards of points, or draw more contexts
+# What `meet` can return, apart from AGAIN. These numbers are below all that a step of replay can return.
+NOT_A_UNIT = -20  # the environment has no such unit
+NEEDS_MEANS = -21  # Python must compute the mean rewards of points, or draw more contexts
 
-AHEAD = 32  # online rewards of an arm that are drawn together; the first ones are drawn one by one, for rare arms
+AHEAD = 32  # rewards of an arm that are drawn together, after as many that are drawn singly for arms played rarely
 
 
 @compiled
 class Bernoulli(NamedTuple):
-    """1 with the mean as its chance, else 0; both as the base sees them."""
+    """Draws 1 with the mean as its probability, else 0, both as the base sees them."""
 
     failure: float = 0.0
     success: float = 1.0
@@ -30,13 +30,13 @@ class Bernoulli(NamedTuple):
         return Bernoulli((0.0 - low) / span, (1.0 - low) / span)
 
     def draw(self, key: np.uint64, purpose: int, arm: int, number: int, mean: float) -> float:
-        """A reward of an arm with this mean, keyed by what it is for and by its number."""
+        """Draw a reward of an arm with this mean. The draw depends on its purpose and its number."""
         return self.success if uniform(key, purpose, arm, number) < mean else self.failure
 
 
 @compiled
 class Beta(NamedTuple):
-    """A Beta distribution with this mean."""
+    """Draws from a Beta distribution with the mean of an arm."""
 
     concentration: float = 10.0
     low: float = 0.0  # rewards reach the base as (reward − low) / span
@@ -47,7 +47,7 @@ class Beta(NamedTuple):
         return self._replace(low=low, span=span)
 
     def draw(self, key: np.uint64, purpose: int, arm: int, number: int, mean: float) -> float:
-        """A reward of an arm with this mean, keyed by what it is for and by its number."""
+        """Draw a reward of an arm with this mean. The draw depends on its purpose and its number."""
         a = self.concentration * mean
         reward: float = beta(key, purpose, arm, number, a, self.concentration - a)
         return (reward - self.low) / self.span
@@ -55,7 +55,7 @@ class Beta(NamedTuple):
 
 @compiled
 class TruncatedNormal(NamedTuple):
-    """A normal distribution around the mean, conditioned on [0, 1]; that moves its mean, see `true_means`."""
+    """Draws from a normal distribution truncated to [0, 1]. Truncation moves its mean (see `true_means`)."""
 
     deviation: float = 0.1
     low: float = 0.0  # rewards reach the base as (reward − low) / span
@@ -66,14 +66,14 @@ class TruncatedNormal(NamedTuple):
         return self._replace(low=low, span=span)
 
     def draw(self, key: np.uint64, purpose: int, arm: int, number: int, mean: float) -> float:
-        """A reward of an arm with this mean, keyed by what it is for and by its number."""
+        """Draw a reward of an arm with this mean. The draw depends on its purpose and its number."""
         reward: float = normal(key, purpose, arm, number, mean, self.deviation, 0.0, 1.0)
         return (reward - self.low) / self.span
 
 
 @compiled
 class Certain(NamedTuple):
-    """The mean itself: no noise."""
+    """Gives the mean itself, without noise."""
 
     low: float = 0.0  # rewards reach the base as (reward − low) / span
     span: float = 1.0
@@ -83,30 +83,30 @@ class Certain(NamedTuple):
         return Certain(low, span)
 
     def draw(self, key: np.uint64, purpose: int, arm: int, number: int, mean: float) -> float:
-        """The mean, whatever the draw is for."""
+        """Return the mean, whatever the purpose of the draw."""
         return (mean - self.low) / self.span
 
 
-# Functions of their own, so that machine code does several draws at a time.
+# These are functions of their own so that machine code makes several draws at a time.
 
 
 @compiled(inline=False)
 def draw_ahead(law: Law, key: np.uint64, arm: int, number: int, mean: float, out: Floats) -> None:
-    """The online rewards of an arm from this number on."""
+    """Draw the online rewards of an arm from this number on."""
     for place in range(AHEAD):
         out[arm, place] = law.draw(key, REWARD, arm, number + place, mean)
 
 
 @compiled(inline=False)
 def draw_arms(key: np.uint64, n_arms: int, first: int, last: int, out: Ints) -> None:
-    """The arms of these rows of a log in which all arms are equally frequent."""
+    """Draw the arms of these rows of a log in which all arms are equally frequent."""
     for row in range(first, last):
         out[row] = below(key, LOG_UNIT, 0, row, n_arms)
 
 
 @compiled(inline=False)
 def draw_rewards(law: Law, key: np.uint64, mean: Floats, first: int, last: int, arms: Ints, out: Floats) -> None:
-    """The rewards of these rows of a log, as the base sees them."""
+    """Draw the rewards of these rows of a log, as the base sees them."""
     for row in range(first, last):
         out[row] = mean[assume_nonnegative(arms[row])]
     for row in range(first, last):
@@ -118,7 +118,7 @@ Law = Bernoulli | Beta | TruncatedNormal | Certain
 
 @compiled
 class Worlds(NamedTuple):
-    """What differs between replications, one row for each of a few of them."""
+    """What differs between replications, with one row for each of some replications."""
 
     key: Words  # of everything random in the world
     base_key: Words  # of the base algorithm's own draws
@@ -130,7 +130,7 @@ class Worlds(NamedTuple):
 
 @compiled
 class WorldKeys(NamedTuple):
-    """What differs between replications where worlds keep no means: one row for each."""
+    """What differs between replications, for worlds that keep no means. There is one row for each replication."""
 
     key: Words  # of everything random in the world
     base_key: Words  # of the base algorithm's own draws
@@ -138,15 +138,15 @@ class WorldKeys(NamedTuple):
 
 @compiled
 class ArmRewards(NamedTuple):
-    """Rewards of one replication. The n-th online pull of an arm is the same for every policy that makes it."""
+    """The rewards of one replication. The n-th online pull of an arm gives every policy the same reward."""
 
     worlds: Worlds
     world: Ints  # the row of `worlds` that is played, in one entry
     key: Words  # of that world, in one entry
     mean: Floats  # of that world, like `truth`
     truth: Floats
-    pulls: Ints  # online, of each arm
-    ahead: Floats  # (arm, place): its next online rewards, drawn together; without rows they are drawn one by one
+    pulls: Ints  # how often each arm was played online
+    ahead: Floats  # (arm, place): its next online rewards, drawn together; without rows, rewards are drawn singly
     optimum: Floats  # the best expected reward of one round in that world, in one entry
     law: Law  # how a reward is drawn around a mean
 
@@ -165,11 +165,11 @@ class ArmRewards(NamedTuple):
         return AGAIN
 
     def meet(self, unit: int, round_: int, slot: int) -> int:
-        """Look at a unit that is to be played; AGAIN if it is one of the arms, else NOT_A_UNIT."""
+        """Look at a unit before it is played. Returns AGAIN if it is one of the arms, else NOT_A_UNIT."""
         return AGAIN if 0 <= unit < len(self.pulls) else NOT_A_UNIT
 
     def expected(self, unit: int, slot: int) -> float:
-        """The expected reward of a unit that was met."""
+        """The expected reward of a unit that `meet` has looked at."""
         mean: float = self.truth[unit]
         return mean
 
@@ -178,11 +178,11 @@ class ArmRewards(NamedTuple):
         return unit
 
     def name(self, unit: int, slot: int) -> int:
-        """The number under which a unit is written down."""
+        """The number under which a unit is recorded."""
         return unit
 
     def level(self, slot: int) -> int:
-        """The number of its level."""
+        """The number of the level, which is always 0 because arms have no levels."""
         return 0
 
     def pull(self, arm: int, round_: int = 0, slot: int = 0) -> float:
@@ -199,7 +199,7 @@ class ArmRewards(NamedTuple):
         return value
 
     def draw_rows(self, first: int, last: int, arms: Ints, values: Floats) -> None:
-        """Rows of the log: keyed by their numbers, so that a shorter log is a prefix of a longer one."""
+        """Draw rows of the log. A row depends on its number, so a shorter log is the beginning of a longer one."""
         n_arms = len(self.pulls)
         if self.worlds.share.shape[1] == 0:
             draw_arms(self.key[0], n_arms, first, last, arms)
@@ -209,7 +209,7 @@ class ArmRewards(NamedTuple):
         draw_rewards(self.law, self.key[0], self.mean, first, last, arms, values)
 
     def arm_at(self, draw: float) -> int:
-        """The first arm whose cumulative share of the log exceeds a draw."""
+        """The first arm with a cumulative share of the log above a draw."""
         low = 0
         high = len(self.pulls) - 1
         while low < high:

@@ -1,4 +1,4 @@
-"""Logged samples in a fixed order, which are checked once, when they are read."""
+"""Logs, whose rows have a fixed order and are checked once, when they are read."""
 
 from artreplay.history.contexts import Contexts, Numeric, contexts_of
 from artreplay.history.fingerprint import Fingerprint

@@ -1,4 +1,4 @@
-"""What people pass as units and rewards, in whatever container, and the columns of frames, as arrays or lists."""
+"""Turns what people pass as units and rewards, and columns of frames, into arrays or lists."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ from artreplay.history.labels import is_arrow, is_missing
 
 
 def as_numbers(values: Any, what: str) -> Floats:
-    """One float per row, on memory of its own; what is missing becomes nan. `what` is what an error calls them."""
+    """Make an array with one float per row and memory of its own. Missing values become nan.
+
+    An error calls the values `what`.
+    """
     if isinstance(values, (str, bytes, dict, set)) or not hasattr(values, "__len__"):
         raise InvalidHistory(f"must be one number per row, got {values!r}", what=what)
     values = values.tolist() if isinstance(values, np.ma.MaskedArray) else values
@@ -36,7 +39,7 @@ def as_numbers(values: Any, what: str) -> Floats:
 def _as_number(value: Any, row: int, what: str) -> float:
     if is_missing(value):
         return math.nan
-    is_time = type(value).__module__ == "numpy" and value.dtype.kind in "mM"  # which counts as Real there
+    is_time = type(value).__module__ == "numpy" and value.dtype.kind in "mM"  # NumPy registers timedelta as Real
     if isinstance(value, (Real, Decimal, np.bool_)) and not is_time:
         try:
             return float(value)
@@ -46,7 +49,7 @@ def _as_number(value: Any, row: int, what: str) -> float:
 
 
 def as_units(units: Any) -> Any:
-    """A 2-D float array for points; else an array of integers, an arrow array or a list, of labels."""
+    """Return points as a 2-D float array, or labels as an array of integers, an arrow array or a list."""
     if isinstance(units, (str, bytes, dict, set)) or not hasattr(units, "__len__"):
         raise InvalidHistory(f"units must be a sequence with one unit per row, got {units!r}")
     if hasattr(units, "to_numpy") and not is_arrow(units):  # a pandas or polars column or frame
@@ -86,7 +89,7 @@ def _list_units(units: list[Any]) -> Any:
 
 
 def _are_points(units: list[Any]) -> bool:
-    """A list of equally long rows of numbers; tuples with anything else in them are labels."""
+    """Whether a list holds equally long rows of numbers. Tuples that hold anything else are labels."""
     if not units or not all(isinstance(unit, (tuple, list, np.ndarray)) for unit in units):
         return False
     if any(isinstance(unit, np.ndarray) and unit.ndim != 1 for unit in units) or len({len(u) for u in units}) > 1:
@@ -95,7 +98,7 @@ def _are_points(units: list[Any]) -> bool:
 
 
 def checked_points(points: Floats) -> Floats:
-    """Points with coordinates, all of them finite."""
+    """Refuse points without coordinates, or with coordinates that are not finite."""
     if points.shape[1] == 0:
         raise InvalidHistory("points must have at least one coordinate, got none")
     refuse_where(~np.isfinite(points).all(axis=1), points, "point", "finite coordinates", np.ndarray.tolist)
@@ -103,15 +106,15 @@ def checked_points(points: Floats) -> Floats:
 
 
 def refuse_where(bad: Any, values: Any, what: str, expected: str, describe: Callable[[Any], Any] = str) -> None:
-    """Refuse the first of the rows that are bad, with its value as `said` says it."""
+    """Refuse the first bad row. The error shows its value, as `said` formats it."""
     for row in np.flatnonzero(bad)[:1].tolist():
         raise InvalidHistory(f"is {describe(values[row])}, expected {expected}", what=what, row=row)
 
 
 def as_arrow(series: Any) -> Any:
-    """A pandas or polars column as an arrow array where that loses nothing, else as it is.
+    """Turn a pandas or polars column into an arrow array if that loses nothing, else return it as it is.
 
-    Arrow numbers texts and categories fastest; other labels of pandas keep the Python values people know.
+    Arrow is the fastest at numbering texts and categories. Other labels of pandas keep the Python values people know.
     """
     import pyarrow as pa
 
@@ -131,12 +134,13 @@ def as_arrow(series: Any) -> Any:
 
 def _refuse_floats() -> None:
     raise InvalidHistory(
-        "units are floats in one dimension: points on a line must have shape (H, 1), labels must not be floats"
+        "units must be labels that are not floats, or points of shape (H, d), got floats in one dimension. Give points "
+        "on a line the shape (H, 1)"
     )
 
 
 def as_narwhals(frame: Any) -> Any:
-    """A frame as narwhals has it, lazy if its rows are not there yet; None for anything else."""
+    """Wrap a frame by narwhals. A lazy frame stays lazy. Anything that is not a frame gives None."""
     import narwhals as nw
 
     try:
@@ -145,7 +149,7 @@ def as_narwhals(frame: Any) -> Any:
         name = str(error).partition("- ")[2]
         raise InvalidHistory(f"every column of a frame must have a name of its own, got {name}") from None
     except TypeError:
-        pass  # narwhals does not know it; arrow may
+        pass  # narwhals does not know it, but arrow may
     import pyarrow as pa
 
     if hasattr(frame, "__arrow_c_stream__") and not isinstance(frame, type):
@@ -155,19 +159,19 @@ def as_narwhals(frame: Any) -> Any:
 
 
 def as_frame(frame: Any) -> Any:
-    """A frame as narwhals has it, with its rows."""
+    """Wrap a frame by narwhals, and load its rows if it is lazy."""
     narwhals_frame = as_narwhals(frame)
     if narwhals_frame is None:
-        raise InvalidHistory(f"expected a pandas, polars or pyarrow frame, got {type(frame).__name__}")
+        raise InvalidHistory(f"a table must be a pandas, polars or pyarrow frame, got {type(frame).__name__}")
     return narwhals_frame.collect() if hasattr(narwhals_frame, "collect") else narwhals_frame
 
 
 def column(frame: Any, name: str) -> Any:
-    """One column: an arrow array where that loses nothing, else as the frame has it."""
+    """Return one column, as an arrow array if that loses nothing, else as the frame has it."""
     is_unchecked, frame = is_arrow(frame), as_frame(frame)
     if name not in frame.columns:
         listed = ", ".join(map(repr, frame.columns))
-        raise InvalidHistory(f"the frame must have a column {name!r}, its columns are {listed}")
+        raise InvalidHistory(f"the frame must have a column {name!r}, got the columns {listed}")
     values = frame[name].to_native()
     if is_unchecked:
         try:
@@ -178,13 +182,13 @@ def column(frame: Any, name: str) -> Any:
 
 
 def numbers(frame: Any, name: str, what: str = "coordinate") -> Floats:
-    """One column as floats; missing values become nan, which the history refuses later. `what` is for errors."""
+    """Return one column as floats. Missing values become nan, which `History` refuses later. Errors call it `what`."""
     with errors_in(columns={what: name}):
         return as_numbers(column(frame, name), what)
 
 
 def to_order_by(frame: Any, name: str) -> Any:
-    """One column as arrow has it."""
+    """Return the column that orders rows, as an arrow array."""
     import pyarrow as pa
 
     try:

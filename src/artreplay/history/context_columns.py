@@ -1,4 +1,4 @@
-"""Columns of contexts: what was known of each row when it was decided, as numbers, texts and booleans."""
+"""Columns of contexts. They hold what was known when a row's arm was chosen, as numbers, texts and booleans."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from artreplay.history.labels import is_arrow, is_missing
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    Kinds = dict[str, pa.DataType]  # what the columns hold: numbers, texts, booleans, or nothing so far
+    Kinds = dict[str, pa.DataType]  # the type of each column: numbers, texts, booleans, or null for nothing so far
 
 _MISSING = np.array([np.nan]).view(np.uint64)[0]
 
 
 def as_contexts(columns: Any, rows: int, known: Kinds | None = None) -> pa.Table:
-    """A table of contexts from a mapping, a frame or an Arrow table.
+    """Make a table of contexts from a mapping, a frame or an Arrow table.
 
-    `known` is what the columns held in the rows before. It is a dictionary that learns what they hold in these.
+    `known` has the types of the columns in the rows before. The types in these rows are added to it.
     """
     import pyarrow as pa
 
@@ -33,7 +33,7 @@ def as_contexts(columns: Any, rows: int, known: Kinds | None = None) -> pa.Table
         frame = column_values.as_frame(columns)
         columns = {name: column_values.column(columns, name) for name in frame.columns}
     if not columns or not all(isinstance(name, str) and name for name in columns):
-        raise InvalidHistory(f"contexts must be columns that have names, got {list(columns)!r}")
+        raise InvalidHistory(f"contexts must be columns with names, got {list(columns)!r}")
     known = {} if known is None else known
     arrays = {}
     for name, values in columns.items():
@@ -47,7 +47,7 @@ def as_contexts(columns: Any, rows: int, known: Kinds | None = None) -> pa.Table
 
 
 def _checked(values: Any, name: str, known: pa.DataType | None) -> pa.Array:
-    """One column as floats, texts or booleans, or as nothing where all values are missing."""
+    """Return one column as floats, texts or booleans, or as null if all values are missing."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -59,7 +59,7 @@ def _checked(values: Any, name: str, known: pa.DataType | None) -> pa.Array:
         try:
             array = array.cast(pa.float64())
         except pa.ArrowInvalid as error:
-            problem = f"has whole numbers that a float cannot hold: make them texts ({error})"
+            problem = f"has whole numbers that a float cannot hold ({error}). Make them texts"
             raise InvalidHistory(problem, what="context", column=name) from error
         array = pc.if_else(pc.is_nan(array), pa.scalar(None, pa.float64()), array)
         row = pc.index(pc.is_inf(array), True).as_py()
@@ -98,14 +98,14 @@ def _named(kind: pa.DataType) -> str:
 
 
 def kind_called(name: str) -> pa.DataType:
-    """What a column holds, from the name that arrow has for it."""
+    """Return the type of a column from arrow's name for it."""
     import pyarrow as pa
 
     return {"double": pa.float64(), "string": pa.string(), "bool": pa.bool_(), "null": pa.null()}[name]
 
 
 def of_kind(array: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Values that are of a kind, or all missing, as that kind."""
+    """Return values as a type. They must be of that type already, or all missing."""
     import pyarrow as pa
 
     if array.type == kind:
@@ -114,7 +114,7 @@ def of_kind(array: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def joined_contexts(tables: Sequence[pa.Table]) -> pa.Table:
-    """The rows of several tables with the same columns, one after the other."""
+    """Join the rows of several tables with the same columns."""
     import pyarrow as pa
 
     names = tables[0].column_names
@@ -132,7 +132,7 @@ def joined_contexts(tables: Sequence[pa.Table]) -> pa.Table:
 
 
 def context_hashes(table: pa.Table) -> Words:
-    """A hash of each row, whatever order the columns have."""
+    """Compute a hash of each row that does not depend on the order of the columns."""
     total = np.zeros(len(table), np.uint64)
     with np.errstate(over="ignore"):
         for name in table.column_names:
@@ -148,7 +148,7 @@ def _value_hashes(column: pa.ChunkedArray) -> Words:
     if pa.types.is_null(array.type):
         return np.full(len(array), _MISSING)
     if pa.types.is_floating(array.type):
-        numbers = np.asarray(array.fill_null(np.nan)) + 0.0  # -0.0 and 0.0 are the same context
+        numbers = np.asarray(array.fill_null(np.nan)) + 0.0  # makes 0.0 of -0.0, because they are the same context
         return np.asarray(numbers.view(np.uint64))
     encoded = array.dictionary_encode()
     hashes = np.append(label_hashes(encoded.dictionary.to_pylist()), _MISSING)

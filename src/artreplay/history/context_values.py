@@ -1,4 +1,4 @@
-"""Columns of contexts in whatever container: numbers, or categories numbered in order of first appearance."""
+"""Reads columns of contexts from any container, as numbers or as categories in the order of first appearance."""
 
 from __future__ import annotations
 
@@ -21,14 +21,17 @@ Category = str | bool | int | float | None
 
 @dataclass(frozen=True)
 class ContextColumn:
-    """One column of contexts: `numbers`, nan where missing; or `codes` into `values`, where a missing one is None."""
+    """One column of contexts. It has either `numbers`, or `codes`, which are places in `values`.
+
+    A missing number is nan, and a missing category has the value None.
+    """
 
     numbers: Floats | None
     codes: Ints
     values: list[Category]
 
     def as_categories(self) -> ContextColumn:
-        """The same column with its numbers as categories."""
+        """Return the same column with its numbers as categories."""
         if self.numbers is None:
             return self
         return _categories([None if math.isnan(x) else int(x) if x == int(x) else x for x in self.numbers.tolist()])
@@ -38,7 +41,7 @@ class ContextColumn:
 
 
 def context_columns(table: Any, names: Iterable[str] | None = None) -> dict[str, ContextColumn]:
-    """The columns of a table of contexts: a mapping of names to columns, or a pandas, polars or pyarrow frame.
+    """Read the columns of a table of contexts, which is a mapping of names to columns, or a frame.
 
     >>> columns = context_columns({"age": [31, None], "country": ["NL", "DE"]})
     >>> columns["age"].numbers, columns["country"].values
@@ -53,22 +56,22 @@ def context_columns(table: Any, names: Iterable[str] | None = None) -> dict[str,
     for name in chosen_names:
         if name not in by_name:
             listed = ", ".join(map(repr, by_name))
-            raise InvalidHistory(f"the contexts must have a column {name!r}, their columns are {listed}")
+            raise InvalidHistory(f"the contexts must have a column {name!r}, got the columns {listed}")
     columns = {name: context_column(by_name[name], name) for name in chosen_names}
     if len({len(column) for column in columns.values()}) > 1:
         sizes = ", ".join(f"{name!r} has {len(column)}" for name, column in columns.items())
-        raise InvalidHistory(f"all columns of contexts must have the same number of rows: {sizes}")
+        raise InvalidHistory(f"all columns of contexts must have the same number of rows, and {sizes}")
     return columns
 
 
 def context_column(values: Any, name: str) -> ContextColumn:
-    """One column, whose kind is found from its values: numbers are numeric, text and booleans are categories."""
+    """Read one column. Numbers make it numeric, texts and booleans make it a category."""
     if isinstance(values, ContextColumn):
         return values
     if isinstance(values, (str, bytes, Mapping, set)) or not hasattr(values, "__len__"):
         raise InvalidHistory(f"must have one value per row, got {values!r}", column=name)
     if hasattr(values, "to_numpy") and not is_arrow(values) and hasattr(values, "dtype"):
-        values = as_arrow(values)  # of pandas or polars
+        values = as_arrow(values)  # a column of pandas or polars
     if is_arrow(values):
         return _arrow_column(values, name)
     if isinstance(values, np.ndarray) and not isinstance(values, np.ma.MaskedArray):
@@ -91,7 +94,7 @@ def _arrow_column(values: Any, name: str) -> ContextColumn:
 
 
 def _plain_column(values: Sequence[Any], name: str) -> ContextColumn:
-    """A column of Python values."""
+    """Read a column of Python values."""
     present = [None if is_missing(value) else value for value in values]
     there = [value for value in present if value is not None]
     if all(isinstance(value, (Real, Decimal)) and not isinstance(value, bool) for value in there):

@@ -1,4 +1,4 @@
-"""`Contexts`: how the columns of a context become numbers. It is made once, and then never changes."""
+"""The class `Contexts`, which says how the columns of a context become numbers. It never changes once it is made."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from artreplay.streams import COSINES, fold, normal, uniform
 from artreplay.whole_files import write_whole
 
 COSINES_OF_A_MAP = 64
-MAX_FEATURES = 512  # a covariance has this many rows and columns
-MAX_VALUES = 50  # of a category, unless `keep` says otherwise
-CLIPPED_AT = 3.0  # standard deviations
+MAX_FEATURES = 512  # features of a context; a covariance has as many rows and columns
+MAX_VALUES = 50  # values of a category, unless `keep` says otherwise
+CLIPPED_AT = 3.0  # standard deviations from the centre of the scale
 FORMAT = "artreplay contexts 1"
 
 
@@ -37,10 +37,10 @@ class Numeric:
     Parameters
     ----------
     low, high
-        The range of the values. The centre of the scale is the middle, its width (high − low)/√12, which is the
-        standard deviation of values that are spread evenly.
+        The range of the values. The centre of the scale is its middle. The width of the scale is (high − low)/√12,
+        which is the standard deviation of values that are spread evenly.
     missing
-        Whether values may be missing. The column then has an indicator of that.
+        Whether values may be missing. If so, one more feature says whether the value is missing.
 
     Examples
     --------
@@ -72,7 +72,7 @@ class Numeric:
 
 
 class ColumnScale(NamedTuple):
-    """A numeric column, frozen: z = clip((value − centre) / width, −3, 3)."""
+    """The scale of a numeric column: z = clip((value − centre) / width, −3, 3)."""
 
     centre: float
     width: float
@@ -80,21 +80,22 @@ class ColumnScale(NamedTuple):
 
 
 class Contexts:
-    """The columns of a context, frozen: scales of numbers, numbers of categories, and which columns are segments.
+    """Say how the columns of a context become numbers: scales, numbers of categories, and columns that make segments.
 
-    `Contexts.from_history` takes the scales from a log. Whatever is learnt later depends on them, so they never change;
-    they are saved with a policy and have a fingerprint.
+    `Contexts.from_history` takes the scales from a log. Everything an algorithm learns depends on them, so they never
+    change. They are saved with a policy, and have a fingerprint.
 
     Parameters
     ----------
     numeric
         Numeric columns by name, each with its `Numeric` range.
     categories
-        The values of each category. What is not among them is "other"; `None` among them stands for a missing value.
+        The values of each category, by the name of its column. Any value that is not listed counts as "other". List
+        `None` if a missing value should be a value of its own.
     segments
-        The columns whose values make segments. They are categories.
+        The columns whose values make segments. They must be categories.
     cosines
-        How many cosines the second map of a regression has.
+        How many cosines `ContextRegression` uses as features beside the columns.
     seed
         The seed of these cosines.
 
@@ -125,15 +126,15 @@ class Contexts:
             raise InvalidParameter(f"the column {name!r} must be numeric or a category, got both")
         for name in self.segments:
             if name not in self.categories:
-                raise InvalidParameter(f"segments must name categories, got {name!r}, which is none")
+                raise InvalidParameter(f"segments must name categories, got {name!r}, which is not one")
         if not self.numeric and not self.categories:
             raise InvalidParameter("contexts must have at least one column, got none")
         self.free = [name for name in self.categories if name not in self.segments]
         self.cosines = cosines if self.n_linear > 1 else 0
         if self.n_features > MAX_FEATURES:
             raise InvalidParameter(
-                f"a context must have at most {MAX_FEATURES} features, got {self.n_features}: {self.n_linear} from its "
-                f"columns and {self.cosines} cosines. Leave columns out, keep fewer values, or set cosines=0"
+                f"a context must have at most {MAX_FEATURES} features, got {self.n_linear} from its columns and "
+                f"{self.cosines} cosines. Leave columns out, keep fewer values, or set cosines=0"
             )
         self._numbers = {
             name: {(isinstance(value, bool), value): code for code, value in enumerate(values)}
@@ -154,19 +155,20 @@ class Contexts:
         cosines: int = COSINES_OF_A_MAP,
         seed: int = 0,
     ) -> Self:
-        """Take scales and categories from a table of contexts: a mapping of names to columns, or a frame.
+        """Take scales and categories from a table of contexts.
 
         Parameters
         ----------
         table
-            The contexts, one per row. Numbers are numeric, text and booleans are categories.
+            A mapping of names to columns, or a frame, with one context per row. Columns of numbers are numeric, columns
+            of texts and booleans are categories.
         segments
             The columns whose values make segments.
         numeric, categories
-            What is not to be taken from the table: `Numeric` by name; the values of a category by name, or only the
-            names of columns whose numbers are categories.
+            What you say yourself instead of taking it from the table. `numeric` has a `Numeric` for each such column.
+            `categories` has the values of each such column, or is a list of columns whose numbers are categories.
         keep
-            How many values of each category to keep, the most frequent ones; the others are "other".
+            How many values of each category to keep. The most frequent ones are kept, and all others count as "other".
         cosines, seed
             As for `Contexts`.
 
@@ -181,7 +183,7 @@ class Contexts:
         as_categories = {*_names("segments", segments), *(categories or ())}
         for name in (*scales, *as_categories):
             if name not in columns:
-                raise InvalidParameter(f"{name!r} is not a column of the contexts, which are {_listed(columns)}")
+                raise InvalidParameter(f"the contexts must have a column {name!r}, got the columns {_listed(columns)}")
         for name, column in columns.items():
             if name in scales or name in values:
                 continue
@@ -195,7 +197,7 @@ class Contexts:
 
     @classmethod
     def from_history(cls, history: Any, **options: Any) -> Self:
-        """Take scales and categories from the context columns of a log. No reward is looked at.
+        """Take scales and categories from the context columns of a log. It does not look at rewards.
 
         Parameters
         ----------
@@ -203,6 +205,13 @@ class Contexts:
             A log with contexts.
         options
             As for `from_table`.
+
+        Examples
+        --------
+        >>> import artreplay as ar
+        >>> log = ar.History(["red", "blue"], [1, 0], contexts={"age": [20, 40], "country": ["NL", "DE"]})
+        >>> ar.Contexts.from_history(log, segments=["country"])
+        <Contexts: age numeric; country of 2 values; 3 segments by country>
         """
         table = getattr(history, "contexts", None)
         if table is None:
@@ -218,23 +227,23 @@ class Contexts:
 
     @property
     def width(self) -> int:
-        """How many numbers an encoded context has: the segment, numeric columns, categories that are no segments."""
+        """How many numbers an encoded context has: one for the segment and one for each column that makes none."""
         return 1 + len(self.numeric) + len(self.free)
 
     @property
     def n_linear(self) -> int:
-        """How many features the linear map has."""
+        """How many features come from the columns alone."""
         indicators = sum(scale.missing for scale in self.numeric.values())
         return 1 + len(self.numeric) + indicators + sum(len(self.categories[name]) + 1 for name in self.free)
 
     @property
     def n_features(self) -> int:
-        """How many features the map with cosines has."""
+        """How many features there are together with the cosines."""
         return self.n_linear + self.cosines
 
     @property
     def n_segments(self) -> int:
-        """How many segments there are, 1 without segment columns; "other" makes segments too."""
+        """How many segments there are, 1 without segment columns. The value "other" makes segments too."""
         return math.prod(len(self.categories[name]) + 1 for name in self.segments)
 
     def segment_of(self, values: Sequence[Category]) -> int:
@@ -245,7 +254,18 @@ class Contexts:
         return segment
 
     def segment_values(self, segment: int) -> tuple[Category, ...]:
-        """The values of the segment columns in a segment; "other" for what is not listed."""
+        """Return the values of the segment columns in a segment. Values that are not listed are "other".
+
+        Parameters
+        ----------
+        segment
+            The number of the segment.
+
+        Examples
+        --------
+        >>> Contexts(categories={"country": ["NL", "DE"]}, segments=["country"]).segment_values(2)
+        ('other',)
+        """
         chosen: list[Category] = []
         for name in reversed(self.segments):
             values = self.categories[name]
@@ -256,12 +276,20 @@ class Contexts:
     # -- encoding -------------------------------------------------------------------------------------------------
 
     def encode(self, table: Any) -> Floats:
-        """Turn a table of contexts into one row of numbers each: segment, z of numbers, numbers of categories.
+        """Turn a table of contexts into an array with one row for each.
+
+        A row has the number of the segment, then the scaled value of each numeric column, then the number of the value
+        of each category.
 
         Parameters
         ----------
         table
-            A mapping of names to columns, or a frame. Columns that are not among those of the contexts do not count.
+            A mapping of names to columns, or a frame. Columns that these contexts do not have are ignored.
+
+        Examples
+        --------
+        >>> Contexts({"age": Numeric(18, 82)}, {"country": ["NL", "DE"]}).encode({"age": [50], "country": ["DE"]})
+        array([[0., 0., 1.]])
         """
         columns = context_columns(table, self.columns)
         rows = len(next(iter(columns.values())))
@@ -287,7 +315,13 @@ class Contexts:
         context
             The values by name.
         complete
-            Whether all columns must be there, and no others. If not, absent ones are missing values.
+            Whether the context must have all columns and no others. If not, a column that is absent has a missing
+            value.
+
+        Examples
+        --------
+        >>> Contexts({"age": Numeric(18, 82)}, {"country": ["NL", "DE"]}).encode_one({"age": 50, "country": "NL"})
+        array([0., 0., 0.])
         """
         if not isinstance(context, Mapping):
             raise InvalidParameter(f"context must be a mapping of {_listed(self.columns)} to values, got {context!r}")
@@ -304,9 +338,20 @@ class Contexts:
         return encoded
 
     def oddities(self, encoded: Floats) -> dict[str, int]:
-        """For each column, how many of these encoded contexts are clipped, "other", or missing without an indicator.
+        """Count, for each column, the contexts that it does not fit: clipped, "other", or missing without an indicator.
 
-        Many of them mean that contexts have drifted since the scales were frozen.
+        High counts mean that contexts have drifted since the scales were made.
+
+        Parameters
+        ----------
+        encoded
+            Contexts as `encode` returns them.
+
+        Examples
+        --------
+        >>> contexts = Contexts({"age": Numeric(18, 82)})
+        >>> contexts.oddities(contexts.encode({"age": [50, 400]}))
+        {'age': 1}
         """
         rows = np.atleast_2d(encoded)
         odd = {}
@@ -325,7 +370,7 @@ class Contexts:
     def _check_names(self, context: Mapping[str, Any]) -> None:
         for name in context:
             if name not in self.numeric and name not in self.categories:
-                raise InvalidParameter(f"context has {name!r}, which is not a column; it has {_listed(self.columns)}")
+                raise InvalidParameter(f"context must have only the columns {_listed(self.columns)}, got {name!r}")
         for name in self.columns:
             if name not in context:
                 raise InvalidParameter(f"context must have {name!r}. If its value is missing, give None")
@@ -348,7 +393,7 @@ class Contexts:
 
     @cached_property
     def frequencies(self) -> Floats:
-        """W, with one row per cosine and one column per feature of the linear map but the constant."""
+        """The frequencies of the cosines: a row for each, and a column for each linear feature but the constant."""
         spread = 1.0 / math.sqrt(max(1, len(self.numeric)))
         n_numeric = len(self.numeric) + sum(scale.missing for scale in self.numeric.values())
         key = np.uint64(fold(self.seed))
@@ -362,7 +407,7 @@ class Contexts:
 
     @cached_property
     def shifts(self) -> Floats:
-        """u, one phase per cosine."""
+        """The phases of the cosines."""
         key = np.uint64(fold(self.seed))
         with np.errstate(over="ignore"):
             draws = [uniform(key, COSINES, MAX_FEATURES, row) for row in range(self.cosines)]
@@ -371,7 +416,13 @@ class Contexts:
     # -- saving ---------------------------------------------------------------------------------------------------
 
     def as_dict(self) -> dict[str, Any]:
-        """Return everything that is frozen, as JSON can hold it."""
+        """Return these contexts as a dictionary that JSON can hold.
+
+        Examples
+        --------
+        >>> Contexts.from_dict(Contexts({"age": Numeric(18, 82)}).as_dict())
+        <Contexts: age numeric>
+        """
         return {
             "format": FORMAT,
             "numeric": [[name, *scale] for name, scale in self.numeric.items()],
@@ -383,27 +434,54 @@ class Contexts:
 
     @classmethod
     def from_dict(cls, frozen: Any) -> Self:
-        """Make the contexts that `as_dict` describes."""
+        """Make contexts from the dictionary that `as_dict` returned.
+
+        Parameters
+        ----------
+        frozen
+            The dictionary.
+        """
         try:
             if frozen["format"] != FORMAT:
-                raise InvalidFile(f"must be written as {FORMAT!r}, got {frozen['format']!r}")
+                raise InvalidFile(f"must have the format {FORMAT!r}, got {frozen['format']!r}")
             numeric = {
                 name: ColumnScale(float(c), float(w), bool(missing)) for name, c, w, missing in frozen["numeric"]
             }
             categories = {str(name): list(values) for name, values in frozen["categories"]}
             settings = {"segments": list(frozen["segments"]), "cosines": frozen["cosines"], "seed": frozen["seed"]}
         except (KeyError, TypeError, ValueError) as error:
-            raise InvalidFile(f"does not describe contexts: {type(error).__name__} at {error}") from None
+            raise InvalidFile(f"does not describe contexts ({type(error).__name__}: {error})") from None
         return cls(numeric, categories, **settings)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the contexts to a JSON file."""
+        """Write the contexts to a JSON file.
+
+        Parameters
+        ----------
+        path
+            The path of the file.
+        """
         text = json.dumps(self.as_dict(), indent=1)
         write_whole(Path(path), lambda file: file.write(text.encode()))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read contexts from a JSON file that `save` wrote."""
+        """Read contexts from a JSON file that `save` wrote.
+
+        Parameters
+        ----------
+        path
+            The path of the file.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder) / "contexts.json"
+        ...     Contexts({"age": Numeric(18, 82)}).save(path)
+        ...     Contexts.load(path)
+        <Contexts: age numeric>
+        """
         try:
             frozen = json.loads(Path(path).read_text())
         except (OSError, ValueError) as error:
@@ -416,7 +494,7 @@ class Contexts:
 
     @cached_property
     def fingerprint(self) -> str:
-        """The same for the same contexts in every process, and for no others."""
+        """A text that identifies these contexts. Equal contexts have the same one in every process."""
         text = json.dumps(self.as_dict(), sort_keys=True)
         return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
@@ -435,7 +513,7 @@ class Contexts:
 
 
 def contexts_of(thing: Any) -> Contexts:
-    """Contexts, or those that a table of contexts gives."""
+    """Return contexts as they are, or take them from a table of contexts."""
     return thing if isinstance(thing, Contexts) else Contexts.from_table(thing)
 
 
@@ -459,7 +537,7 @@ def _checked_values(name: str, listing: Any) -> list[Category]:
         if not isinstance(value, (str, bool, int, float, type(None))):
             raise InvalidParameter(f"the values of {name!r} must be texts, booleans or numbers, got {value!r}")
     if len({(isinstance(value, bool), value) for value in values}) != len(values):
-        raise InvalidParameter(f"the values of {name!r} must be distinct, one is there twice")
+        raise InvalidParameter(f"the values of {name!r} must be distinct, got {values!r}")
     return values
 
 
@@ -470,14 +548,14 @@ def _names(what: str, names: Any) -> list[str]:
 
 
 def _values_of(name: str, column: ContextColumn, keep: int | None) -> list[Category]:
-    """The values of a category in order of first appearance; the most frequent ones if there are too many."""
+    """The values of a category in the order of first appearance, or only the most frequent ones."""
     most = MAX_VALUES if keep is None else keep
     if len(column.values) <= most:
         return column.values
     if keep is None:
         raise InvalidHistory(
-            f"has {len(column.values)} values, and a category can have {MAX_VALUES}. Keep the most frequent ones with "
-            f"keep={MAX_VALUES}, or leave the column out if its values are ids",
+            f"must have at most {MAX_VALUES} values to be a category, got {len(column.values)}. Keep the most frequent "
+            f"ones with keep={MAX_VALUES}, or leave the column out if its values are ids",
             column=name,
         )
     counts = np.bincount(column.codes, minlength=len(column.values))
@@ -486,7 +564,7 @@ def _values_of(name: str, column: ContextColumn, keep: int | None) -> list[Categ
 
 
 def _scale_of(name: str, numbers: Floats) -> ColumnScale:
-    """Mean and standard deviation of what is not missing, from sums that do not depend on how the log is batched."""
+    """The mean and the standard deviation of the values that are present. They do not depend on batches of the log."""
     present = numbers[~np.isnan(numbers)]
     if len(present) == 0:
         raise InvalidHistory(

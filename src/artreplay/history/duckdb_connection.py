@@ -1,4 +1,4 @@
-"""DuckDB as artreplay runs it: every connection to a database of ours, or to a file of the user, is made here."""
+"""Opens every DuckDB connection of artreplay, with the settings that it needs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from artreplay.history.memory import memory_of_machine
 
-# DuckDB would fetch and load code over the network, and take the variables of whoever calls it for tables.
+# Without these settings DuckDB may load code over the network, and reads Python variables of the caller as tables.
 _CLOSED = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
@@ -18,7 +18,7 @@ _CLOSED = {
 
 
 def connect(path: str = ":memory:", read_only: bool = False, **settings: Any) -> Any:
-    """A connection that neither installs nor loads extensions; what is linked into DuckDB is there."""
+    """Open a connection that neither installs nor loads extensions, except those that are built into DuckDB."""
     import duckdb
 
     connection = duckdb.connect(path, read_only=read_only, config=_CLOSED | settings)
@@ -27,15 +27,15 @@ def connect(path: str = ":memory:", read_only: bool = False, **settings: Any) ->
 
 
 def shared_cursor() -> Any:
-    """A cursor of the one DuckDB of this process, which must be held as long as its rows are read."""
+    """Open a cursor of the DuckDB of this process. Keep it as long as you read its rows."""
     return _shared(os.getpid()).cursor()
 
 
 @cache
 def _shared(process: int) -> Any:
-    """The DuckDB of this process: starting one takes longer than reading a small file does."""
+    """The DuckDB of this process. There is only one, because starting it takes longer than reading a small file."""
     connection, memory = connect(), memory_of_machine()
-    if memory is not None:  # a line of three million commas would take all that DuckDB may
+    if memory is not None:  # a line of three million commas takes all the memory that DuckDB may use
         connection.execute(f"SET memory_limit='{memory // 4}B'")
     # Python does not clear a module that something still holds at exit. DuckDB would then print forty lines about it.
     atexit.register(_shared.cache_clear)

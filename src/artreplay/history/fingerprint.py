@@ -1,4 +1,4 @@
-"""A fingerprint of a log: enough to recognise the log, even with rows appended, and to say where it changed."""
+"""Fingerprints of logs. They recognise a log, even after rows were appended, and find where it changed."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ import numpy as np
 from artreplay.compiling import Words
 from artreplay.history.labels import Label
 
-MAX_BLOCKS = 65_536  # up to this many rows each row has a digest of its own
+MAX_BLOCKS = 65_536  # digests of one fingerprint; a log of at most as many rows has a digest for each row
 
 
 class Fingerprint:
-    """Digests of consecutive blocks of `block` rows; the last block may be shorter.
+    """The digests of consecutive blocks of `block` rows. The last block may be shorter.
 
-    Where the digests are not known yet, rows are added one part after the other.
+    Without `digests`, the fingerprint starts empty, and `add` takes the rows one part after the other.
     """
 
     def __init__(self, rows: int, block: int | None = None, digests: Words | None = None) -> None:
@@ -30,7 +30,7 @@ class Fingerprint:
 
     @classmethod
     def of(cls, parts: Iterable[Any], rows: int, block: int | None = None) -> Fingerprint:
-        """The fingerprint of the first rows of a log in parts; each part has hashes of its rows."""
+        """Compute the fingerprint of the first `rows` rows of a log that comes in parts."""
         fingerprint = cls(rows, block)
         for part in parts:
             fingerprint.add(part.row_hashes)
@@ -39,7 +39,7 @@ class Fingerprint:
         return fingerprint
 
     def add(self, hashes: Words) -> None:
-        """Take in the hashes of the next rows; those after the end do not count."""
+        """Add the hashes of the next rows. Rows beyond the length of the fingerprint are ignored."""
         hashes = hashes[: self.rows - self.seen]
         if len(hashes) == 0:
             return
@@ -51,7 +51,7 @@ class Fingerprint:
         self.seen += len(hashes)
 
     def with_rows(self, hashes: Words) -> Fingerprint:
-        """The fingerprint of the log after these rows were appended."""
+        """Return the fingerprint of the log after these rows are appended."""
         longer = Fingerprint(self.rows + len(hashes))
         digests = self.coarser(longer.block).digests
         longer.digests[: len(digests)] = digests
@@ -60,7 +60,10 @@ class Fingerprint:
         return longer
 
     def first_difference(self, other: Fingerprint) -> tuple[int, int] | None:
-        """The rows [first, last] among which two logs of as many rows differ first, None if they do not."""
+        """Find the first place where two logs of equal length differ, as a range of rows [first, last].
+
+        Returns None if they do not differ.
+        """
         block = max(self.block, other.block)
         wrong = np.flatnonzero(self.coarser(block).digests != other.coarser(block).digests)
         if len(wrong) == 0:
@@ -69,7 +72,7 @@ class Fingerprint:
         return first, min(first + block, self.rows) - 1
 
     def coarser(self, block: int) -> Fingerprint:
-        """The same with `block` rows in a block, a multiple of what it was."""
+        """Return the fingerprint with larger blocks. `block` must be a multiple of their present length."""
         if block == self.block:
             return self
         with np.errstate(over="ignore"):
@@ -79,9 +82,9 @@ class Fingerprint:
 
 
 def label_hashes(labels: Sequence[Label]) -> Words:
-    """A hash of each label that is the same in every process.
+    """Compute a hash of each label that is the same in every process.
 
-    A label that prints differently in every process is represented by its place among the labels.
+    For a label that prints differently in every process, its place among the labels is hashed instead.
     """
     texts = [_lasting_text(label) or f"#{place}" for place, label in enumerate(labels)]
     digests = [hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest() for text in texts]
@@ -89,15 +92,15 @@ def label_hashes(labels: Sequence[Label]) -> Words:
 
 
 def _lasting_text(label: Any) -> str | None:
-    """A text for a label that is the same in every process; None for objects that print their address."""
+    """A text for a label that is the same in every process, or None for objects that print their address."""
     if isinstance(label, (str, bytes)):
         return f"{type(label).__name__} {label!r}"
     if isinstance(label, int):
-        return repr(int(label))  # a flag is the number it equals
+        return repr(int(label))  # True equals 1, so both have the same text
     if isinstance(label, Decimal) and label.is_finite() and label == label.to_integral_value():
         return repr(int(label))
     if isinstance(label, datetime.datetime):
-        return f"datetime {label.isoformat()}"  # that of pandas equals that of Python
+        return f"datetime {label.isoformat()}"  # a time of pandas equals one of Python, so both have the same text
     if isinstance(label, (tuple, frozenset)):
         parts = [_lasting_text(part) for part in label]
         if any(part is None for part in parts):
@@ -109,28 +112,28 @@ def _lasting_text(label: Any) -> str | None:
 
 
 def hashes_of(units: Words, columns: Sequence[np.ndarray[Any, Any]]) -> Words:
-    """One hash per row from the hash of its unit and the bits of its float columns."""
+    """Compute a hash of each row from the hash of its unit and the bits of its float columns."""
     with np.errstate(over="ignore"):
         hashes = units
         for column in columns:
-            bits = (column + 0.0).view(np.uint64)  # −0.0 and 0.0 are the same reward
+            bits = (column + 0.0).view(np.uint64)  # makes 0.0 of −0.0, because they are the same reward
             hashes = mixed(hashes * np.uint64(0x9E3779B97F4A7C15) + bits)
         return hashes
 
 
 def _block_of(rows: int) -> int:
-    """How many rows share a digest in a log of this length: a power of two, so that blocks can be joined."""
+    """How many rows share a digest in a log of this length. It is a power of two, so that blocks can be joined."""
     return 1 << max(-(-rows // MAX_BLOCKS) - 1, 0).bit_length()
 
 
 def _placed(hashes: Words, first: int) -> Words:
-    """Hashes of rows from `first` on that know their places: the order of rows inside a block counts too."""
+    """Mix the numbers of rows, from `first` on, into their hashes, so that the order inside a block counts too."""
     places = np.arange(first, first + len(hashes), dtype=np.uint64)
     return mixed(hashes + places * np.uint64(0xD1B54A32D192ED03))
 
 
 def mixed(words: Words) -> Words:
-    """Each word scrambled, one to one."""
+    """Scramble each word by a bijection."""
     words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return words ^ (words >> np.uint64(31))

@@ -1,4 +1,4 @@
-"""`History`: the logged samples, in order; and `Allocation`, the unit of a log with levels."""
+"""The class `History`, which is a log in memory, and `Allocation`, the unit of a log with levels."""
 
 from __future__ import annotations
 
@@ -26,7 +26,14 @@ if TYPE_CHECKING:
 
 
 class Allocation(NamedTuple):
-    """An amount of effort, the level, at a point: the unit of a log that has levels.
+    """A point with a level of effort. It is the unit of a log that has levels.
+
+    Parameters
+    ----------
+    point
+        The coordinates.
+    level
+        The amount of effort.
 
     >>> from artreplay import History
     >>> History([(0.25, 0.5), (0.75, 0.5)], [1, 0], levels=[2, 1]).unit(0)
@@ -38,7 +45,7 @@ class Allocation(NamedTuple):
 
 
 class HasFingerprint:
-    """A log that is known again by the hashes of its rows."""
+    """A log that can be recognised by the hashes of its rows."""
 
     def __len__(self) -> int:
         raise NotImplementedError
@@ -50,31 +57,39 @@ class HasFingerprint:
 
     @property
     def has_allowances(self) -> bool:
-        """Whether each row says how far its mean may lie from today's."""
+        """Whether each row has an allowance, which says how far its mean may lie from today's."""
         return False
 
     @property
     def context_names(self) -> tuple[str, ...]:
-        """The columns of contexts that each row has."""
+        """The names of the context columns."""
         return ()
 
     def _parts(self) -> Iterable[Any]:
-        """The log in parts that have hashes of their rows; one in memory is such a part."""
+        """The log in parts that have hashes of their rows. A log in memory is a single part."""
         return [self]
 
     @cached_property
     def fingerprint(self) -> Fingerprint:
-        """What a policy remembers of its log; the same wherever the log lies."""
+        """The fingerprint by which a policy remembers its log. It does not depend on where the log lies."""
         return Fingerprint.of(self._parts(), self.n_rows)
 
     def known_fingerprint(self, rows: int) -> Fingerprint | None:
-        """The fingerprint of the first rows, if it need not be worked out."""
+        """The fingerprint of the first rows, or None if they would have to be read for it."""
         return None
 
     def check_continues(self, known: Fingerprint, old: object = None) -> None:
-        """Refuse this log unless it is the known one, or that with rows appended.
+        """Refuse this log unless it is the known log, or the known log with rows appended.
 
-        If the old log is given, and in memory, the error names the row that changed, else perhaps only a block of rows.
+        Parameters
+        ----------
+        known
+            The fingerprint of the known log.
+        old
+            The known log itself, if it is in memory. The error can then name the row that changed. Otherwise it may
+            name only a range of rows.
+
+        >>> History(["red", "blue"], [1, 0]).check_continues(History(["red"], [1]).fingerprint)
         """
         check_not_shorter(self.n_rows, known)
         mine = self.known_fingerprint(known.rows) if known.block & (known.block - 1) == 0 else None
@@ -88,14 +103,27 @@ class HasFingerprint:
 
 
 class History(HasFingerprint):
-    """Logged samples in a fixed order: one unit (an arm's label, or a point) and one reward per row.
+    """Hold a log in memory. Its rows have a fixed order, and each has a unit (an arm's label or a point) and a reward.
 
-    Labels may be anything hashable; the policy that reads the history decides which arm a label means. Rows are
-    numbered from 0. `until` keeps only the first rows: rows appended later, perhaps by the policy itself, are not part
-    of the log. `levels` says how much effort went to each point: a unit is then an `Allocation`, and a list of
-    allocations can be given instead. `allowance` says of each row how far its mean may lie from today's, in units of
-    the reward; `ar.drift.age` makes such a column of times. `contexts` is what was known of each row when it was
-    decided: a mapping, a frame or an Arrow table of numbers, texts and booleans, in which values may be missing.
+    Rows are numbered from 0.
+
+    Parameters
+    ----------
+    units
+        The unit of each row: labels, which may be anything hashable except floats, or an array of points of shape
+        (rows, coordinates), or a list of `Allocation`.
+    rewards
+        The reward of each row.
+    levels
+        The level of effort of each point. Each unit is then an `Allocation`.
+    allowance
+        For each row, how far its mean reward may lie from today's, in units of the reward. `ar.drift.age` makes such a
+        column from times.
+    contexts
+        What was known when each row's arm was chosen: a mapping, a frame or an Arrow table, with columns of numbers,
+        texts or booleans. Values may be missing.
+    until
+        Use only this many rows, from the beginning. Rows that are appended later do not belong to the log then.
 
     >>> history = History(["red", "blue", "red"], [1, 0, 0.5])
     >>> len(history), history.labels
@@ -104,7 +132,7 @@ class History(HasFingerprint):
     Traceback (most recent call last):
     artreplay.errors.InvalidHistory: reward in row 1 is nan, expected a finite number
     >>> History([(0.25, 0.5), (0.75, 0.5)], [1, 0], levels=[2, 1])
-    <History of 2 samples at points of dimension 2, at 2 levels>
+    <History of 2 rows at points of dimension 2, at 2 levels>
     >>> History(["red", "blue"], [1, 0], allowance=[0.1, 0]).allowances
     array([0.1, 0. ])
     >>> History(["red", "blue"], [1, 0], contexts={"age": [31, None], "country": ["NL", "DE"]}).contexts.column_names
@@ -175,7 +203,25 @@ class History(HasFingerprint):
         allowances: Floats | None = None,
         contexts: pa.Table | None = None,
     ) -> History:
-        """A history of columns that are checked already: labels with their numbers, or points."""
+        """Make a history from columns that are checked already. They are labels with their numbers, or points.
+
+        Parameters
+        ----------
+        rewards
+            The reward of each row.
+        labels
+            The labels, each once.
+        codes
+            For each row, the place of its label in `labels`.
+        points
+            The point of each row, in place of `labels` and `codes`.
+        levels, allowances, contexts
+            Further columns, if the log has them.
+
+        >>> import numpy as np
+        >>> History.from_columns(np.array([1.0, 0.0]), ["red", "blue"], np.array([1, 0])).unit(0)
+        'blue'
+        """
         history = cls([], [])
         history.rewards, history.points, history.levels = rewards, points, levels
         history.allowances, history.contexts = allowances, contexts
@@ -195,16 +241,29 @@ class History(HasFingerprint):
         contexts: Sequence[str] | None = None,
         until: int | None = None,
     ) -> History:
-        """A history from the columns of a pandas, polars or pyarrow frame.
+        """Make a history from the columns of a pandas, polars or pyarrow frame.
 
-        `unit` names the column of labels, or, as a list of names, the coordinates of a point. `level` names the
-        column that says how much effort went to each point, `allowance` that of the allowances, and `contexts` those
-        of the contexts.
+        Parameters
+        ----------
+        frame
+            The frame.
+        unit
+            The column of labels, or a list of the columns with the coordinates of a point.
+        reward
+            The column of rewards.
+        level
+            The column that says how much effort went to each point.
+        allowance
+            The column that says how far the mean of each row may lie from today's.
+        contexts
+            The columns of what was known when each row's arm was chosen.
+        until
+            Use only this many rows, from the beginning.
 
         >>> import pyarrow as pa
         >>> log = pa.table({"arm": ["red", "blue", "red"], "click": [1, 0, 1]})
         >>> History.from_frame(log, unit="arm", reward="click")
-        <History of 3 samples on 2 arms>
+        <History of 3 rows on 2 arms>
         """
         units = (
             column_values.column(frame, unit)
@@ -225,30 +284,44 @@ class History(HasFingerprint):
     def __repr__(self) -> str:
         if self.points is not None:
             effort = "" if self.levels is None else f", at {len(np.unique(self.levels))} levels"
-            return f"<History of {len(self)} samples at points of dimension {self.points.shape[1]}{effort}>"
-        return f"<History of {len(self)} samples on {len(self.labels)} arms>"
+            return f"<History of {len(self)} rows at points of dimension {self.points.shape[1]}{effort}>"
+        return f"<History of {len(self)} rows on {len(self.labels)} arms>"
 
     @property
     def has_allowances(self) -> bool:
-        """Whether each row says how far its mean may lie from today's."""
+        """Whether each row has an allowance, which says how far its mean may lie from today's."""
         return self.allowances is not None
 
     @property
     def context_names(self) -> tuple[str, ...]:
-        """The columns of contexts that each row has."""
+        """The names of the context columns."""
         return () if self.contexts is None else tuple(self.contexts.column_names)
 
     def unit(self, row: int) -> Any:
-        """The unit of a row: a label, a point as a tuple of floats, or an `Allocation` if there are levels."""
+        """Return the unit of a row: a label, a point as a tuple of floats, or an `Allocation` if there are levels.
+
+        Parameters
+        ----------
+        row
+            The number of the row.
+
+        >>> History(["red", "blue"], [1, 0]).unit(1)
+        'blue'
+        """
         if self.points is not None:
             point = tuple(self.points[row].tolist())
             return point if self.levels is None else Allocation(point, float(self.levels[row]))
         return self.labels[self.codes[row]]
 
     def shuffled(self, seed: int) -> History:
-        """The same samples in another fixed order.
+        """Return the same rows in another fixed order.
 
-        The order of a log matters when rewards drift along it; a shuffled log breaks up such runs.
+        The order of a log matters when rewards drift along it. In a shuffled log they do not.
+
+        Parameters
+        ----------
+        seed
+            The seed of the order.
 
         >>> history = History([0, 1, 2, 3], [0, 0, 1, 1])
         >>> [history.shuffled(7).unit(row) for row in range(4)] == [history.shuffled(7).unit(row) for row in range(4)]
@@ -257,7 +330,17 @@ class History(HasFingerprint):
         return self.rows(np.argsort(shuffle_keys(0, len(self), seed), kind="stable"))
 
     def rows(self, order: Ints) -> History:
-        """The history of these rows, in this order."""
+        """Return the history of some rows, in some order.
+
+        Parameters
+        ----------
+        order
+            The numbers of the rows.
+
+        >>> import numpy as np
+        >>> History(["red", "blue"], [1, 0]).rows(np.array([1])).unit(0)
+        'blue'
+        """
         points = None if self.points is None else self.points[order]
         levels = None if self.levels is None else self.levels[order]
         codes = self.codes[order] if self.points is None else self.codes
@@ -274,33 +357,70 @@ class History(HasFingerprint):
 
     @cached_property
     def _by_label(self) -> tuple[Ints, Ints]:
-        """The rows label by label, and where those of each label begin."""
+        """The rows, label by label, and where the rows of each label begin."""
         counts = self.counts
         return np.argsort(self.codes, kind="stable"), np.cumsum(counts) - counts
 
     def read(self, codes: Ints, after: Ints, n: Ints) -> NextRows:
-        """Up to `n[i]` rows of label `codes[i]` after its first `after[i]` ones."""
+        """Read up to `n[i]` rows of label `codes[i]` after its first `after[i]` ones.
+
+        Parameters
+        ----------
+        codes
+            The numbers of the labels, which are their places in `labels`.
+        after
+            For each of them, how many rows to skip.
+        n
+            For each of them, how many rows to read at most.
+
+        >>> import numpy as np
+        >>> log = History(["red", "blue", "red", "red"], [1, 0, 0, 1])
+        >>> log.read(np.array([0]), after=np.array([1]), n=np.array([5])).rewards
+        array([0., 1.])
+        """
         order, starts = self._by_label
         sizes = np.clip(self.counts[codes] - after, 0, n)
         rows = order[np.repeat(starts[codes] + after - np.cumsum(sizes) + sizes, sizes) + np.arange(int(sizes.sum()))]
         return NextRows(sizes, self.rewards[rows], None if self.allowances is None else self.allowances[rows])
 
     def scan(self, since: int = 0) -> Iterator[Rows]:
-        """The rows in order, from row `since` on."""
+        """Yield the rows in order, from row `since` on.
+
+        Parameters
+        ----------
+        since
+            The number of the first row.
+
+        >>> [rows.rewards.tolist() for rows in History(["red", "blue"], [1, 0]).scan()]
+        [[1.0, 0.0]]
+        """
         allowances = None if self.allowances is None else self.allowances[since:]
         contexts = None if self.contexts is None else self.contexts[since:]
         yield Rows(self.codes[since:], self.rewards[since:], allowances, contexts)
 
     def totals(self) -> Totals:
-        """What each label earned; see `Totals.of`."""
+        """Add up what each label earned (see `Totals.of`).
+
+        >>> History(["red", "blue", "red"], [1, 0, 1]).totals().sums
+        array([2., 0.])
+        """
         from artreplay.history.totals import Totals
 
         return Totals.of(self)
 
     def first(self, rows: int) -> History:
-        """The log as it was when it had this many rows, with the labels that occur in them."""
+        """Return the log as it was when it had this many rows, with the labels that occur in them.
+
+        Parameters
+        ----------
+        rows
+            The number of rows.
+
+        >>> History(["red", "blue"], [1, 0]).first(1)
+        <History of 1 rows on 1 arms>
+        """
         if not 0 <= rows <= len(self):
-            raise InvalidParameter(f"rows must be at most {len(self)}, as many as the log has, got {rows}")
+            raise InvalidParameter(f"rows must be from 0 to {len(self)}, as many as the log has, got {rows}")
         first = self.rows(np.arange(rows))
         if first.points is None:
             present, first.codes = present_labels(first.codes)
@@ -308,7 +428,16 @@ class History(HasFingerprint):
         return first
 
     def stream(self, since: int = 0) -> Iterator[History]:
-        """Yield the log from a row on, in one piece, because it is in memory."""
+        """Yield the log from a row on, in a single piece, because it is in memory.
+
+        Parameters
+        ----------
+        since
+            The number of the first row.
+
+        >>> [part.unit(0) for part in History(["red", "blue"], [1, 0]).stream(since=1)]
+        ['blue']
+        """
         yield self.rows(np.arange(since, len(self))) if since else self
 
     @cached_property
@@ -322,7 +451,7 @@ class History(HasFingerprint):
     def _hashes_without_contexts(self) -> Words:
         allowances = [] if self.allowances is None else [self.allowances]
         if self.points is not None:
-            # Each dimension has a start of its own, with and without levels: a level is no coordinate.
+            # A level must not hash as a coordinate, so each dimension, with and without levels, has a start of its own.
             kind = 2 * self.points.shape[1] + (self.levels is not None)
             levels = [] if self.levels is None else [self.levels]
             return hashes_of(np.full(len(self), kind, np.uint64), [*self.points.T, *levels, self.rewards, *allowances])
@@ -332,7 +461,7 @@ class History(HasFingerprint):
 
 
 def shuffle_keys(first: int, rows: int, seed: int) -> Words:
-    """Keys for the rows [first, first + rows) of a log: sorting by them shuffles the log."""
+    """Make keys for the rows [first, first + rows) of a log. Sorting by them shuffles the log."""
     with np.errstate(over="ignore"):
         key = np.uint64(fold(checked_seed(seed)))
         return mixed(mixed(np.arange(first, first + rows, dtype=np.uint64) + key) ^ key)
@@ -341,31 +470,34 @@ def shuffle_keys(first: int, rows: int, seed: int) -> Words:
 def check_not_shorter(rows: int, known: Fingerprint) -> None:
     """Refuse a log that has fewer rows than it had."""
     if rows < known.rows:
-        raise ChangedHistory(f"the log has {rows} rows and had {known.rows}: a log may only gain rows at its end")
+        raise ChangedHistory(
+            f"the log has {rows} rows and had {known.rows} before. A log may only gain rows at its end"
+        )
 
 
 def changed_between(first: int, last: int, log: str = "this policy knows") -> ChangedHistory:
-    """The error for a log that has a changed row. `log` says which log it should be."""
-    must = f"the log must be the one {log}, and may only have gained rows at its end"
+    """Make the error for a log with a changed row. `log` says which log it should be."""
+    must = f"The log must be the one {log}, and may only have gained rows at its end"
     if first == last:
-        return ChangedHistory(f"changed: {must}", row=first)
-    return ChangedHistory(f"a row between {first} and {last} changed: {must}")
+        return ChangedHistory(f"has changed. {must}", row=first)
+    return ChangedHistory(f"a row between {first} and {last} has changed. {must}")
 
 
 def _without_allocations(units: Any, levels: Any) -> tuple[Any, Any]:
-    """The points and the levels of a list of allocations; anything else as it is."""
+    """Split a list of allocations into points and levels. Anything else stays as it is."""
     if not isinstance(units, (list, tuple)) or Allocation not in set(map(type, units)):
         return units, levels
     others = [row for row, unit in enumerate(units) if not isinstance(unit, Allocation)]
     if others:
         row = others[0]
-        raise InvalidHistory(f"is {units[row]!r}: units must all be allocations or none", what="unit", row=row)
+        problem = f"is {units[row]!r}, expected an allocation, like other units of the log"
+        raise InvalidHistory(problem, what="unit", row=row)
     if levels is not None:
         raise InvalidHistory("levels must be left out where the units are allocations, which have their own")
     dims = [np.ndim(unit.point) and len(unit.point) for unit in units]
     if dims.count(dims[0]) < len(dims) or dims[0] == 0:
         row = next((row for row, dim in enumerate(dims) if dim != dims[0] or dim == 0))
-        problem = f"is {units[row]!r}: allocations must have points of equally many coordinates"
+        problem = f"is {units[row]!r}, expected a point with as many coordinates as in the other rows"
         raise InvalidHistory(problem, what="unit", row=row)
     return [unit.point for unit in units], [unit.level for unit in units]
 

@@ -1,4 +1,4 @@
-"""Labels of arms as a log has them, turned into numbers in the order in which they first appear."""
+"""Turns the labels of arms in a log into numbers, in the order in which they first appear."""
 
 from __future__ import annotations
 
@@ -16,14 +16,20 @@ Label = Hashable
 Unit = Hashable  # a label, a point (a tuple of floats), or an Allocation
 Action = Unit | list[Unit]  # what is played in one round
 
-_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")  # what fits 64 bits
-MANY = 10_000  # labels from which on importing pyarrow is worth the time it takes
+_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")  # at most 18 digits, which fit 64 bits
+MANY = 10_000  # rows for which pyarrow saves more time than importing it takes
 
 
 def encode_labels(units: Any) -> tuple[list[Label], Ints]:
-    """The distinct labels in order of first appearance, and for each row the number of its label.
+    """Number labels in the order of first appearance. Returns the distinct labels, and the number of each row's label.
 
-    `units` is an array of integers, an arrow array, or a list of labels.
+    Parameters
+    ----------
+    units
+        An array of integers, an arrow array, or a list of labels.
+
+    >>> encode_labels(["red", "blue", "red"])
+    (['red', 'blue'], array([0, 1, 0]))
     """
     if isinstance(units, np.ndarray):
         if len(units) < MANY:
@@ -34,13 +40,13 @@ def encode_labels(units: Any) -> tuple[list[Label], Ints]:
     elif not is_arrow(units) and len(units) >= MANY and {*map(type, units)} == {str}:
         import pyarrow as pa
 
-        with suppress(UnicodeEncodeError):  # which arrow cannot hold
+        with suppress(UnicodeEncodeError):  # arrow cannot hold lone surrogates
             units = pa.array(units, pa.large_string())
     return _encode_arrow(units) if is_arrow(units) else _encode_objects(units)
 
 
 def as_label(text: str) -> Label:
-    """A label from text: a number if it is written as one, and only as Python would write it.
+    """Read a label from a text. It is a number if Python would write the number in the same way, else the text itself.
 
     >>> as_label("7"), as_label("07"), as_label("-1"), as_label("4.99")
     (7, '07', -1, '4.99')
@@ -49,21 +55,21 @@ def as_label(text: str) -> Label:
 
 
 def is_arrow(column: Any) -> bool:
-    """Whether this is a pyarrow array, without importing pyarrow to ask."""
+    """Whether this is an object of pyarrow. This does not import pyarrow."""
     return type(column).__module__.partition(".")[0] == "pyarrow"
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a value stands for nothing: None, nan, and what pandas and NumPy have for it."""
+    """Whether a value stands for a missing one, such as None, nan, or NA and NaT of pandas and NumPy."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(value, (float, np.floating, np.datetime64, np.timedelta64)) and bool(value != value)
 
 
 def plain_label(label: Any) -> Any:
-    """NumPy scalars as the Python values they stand for, so that labels print and compare as people expect."""
+    """Turn NumPy scalars into the Python values they stand for, so that labels print and compare as people expect."""
     if isinstance(label, (np.datetime64, np.timedelta64)):
-        return label.astype(label.dtype.str.partition("[")[0] + "[us]").item()  # finer units become bare numbers
+        return label.astype(label.dtype.str.partition("[")[0] + "[us]").item()  # item() of finer units is a bare int
     return label.item() if isinstance(label, np.generic) else label
 
 
@@ -100,7 +106,7 @@ def _encode_objects(units: Sequence[Any]) -> tuple[list[Label], Ints]:
 
 
 def present_labels(codes: Ints) -> tuple[Ints, Ints]:
-    """The numbers of the labels that occur, and for each row the place of its label among them."""
+    """Find the numbers of the labels that occur, and for each row the place of its label among them."""
     present, places = np.unique(codes, return_inverse=True)
     return present, places.astype(np.int64).reshape(-1)
 

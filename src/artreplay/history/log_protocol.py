@@ -1,4 +1,4 @@
-"""What a log of arms is to those who read it, wherever it lies: six things, and nothing else."""
+"""What code that reads a log of arms may rely on, wherever the log lies."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 
 
 class Rows(NamedTuple):
-    """Consecutive rows in the order of the log. A code is the number of a label, its place among the labels."""
+    """Consecutive rows in the order of the log. A code is the place of a row's label among the labels."""
 
     codes: Ints
     rewards: Floats
     allowances: Floats | None = None  # how far the mean of each row may lie from today's, where the log says so
-    contexts: pa.Table | None = None  # what was known of each row, where the log says so
+    contexts: pa.Table | None = None  # what was known when the arm of each row was chosen, where the log says so
 
 
 class NextRows(NamedTuple):
-    """The next rows of some labels, one label after the other, and how many each of them got."""
+    """The next rows of some labels, label by label, and how many rows each label got."""
 
     sizes: Ints
     rewards: Floats
@@ -43,16 +43,16 @@ class Log(Protocol):
         """How many rows each label has. A database has to count them."""
 
     def read(self, codes: Ints, after: Ints, n: Ints) -> NextRows:
-        """Up to `n[i]` rows of label `codes[i]` after its first `after[i]` ones, for all labels in one request.
+        """Read up to `n[i]` rows of label `codes[i]` after its first `after[i]` ones, for all labels in one request.
 
-        A label gets fewer only where the log has no more.
+        A label gets fewer than `n[i]` rows only if the log has no more.
         """
 
     def scan(self, since: int = 0) -> Iterator[Rows]:
-        """The rows in the order of the log, from row `since` on, a bounded number at a time."""
+        """Yield the rows in the order of the log, from row `since` on, a bounded number at a time."""
 
     def totals(self) -> Totals:
-        """What each label earned: rewards are added in the order of its rows, the same bits everywhere."""
+        """Add up what each label earned, in the order of its rows, so that the sums have the same bits everywhere."""
 
     def first(self, rows: int) -> Self:
-        """The log as it was when it had this many rows."""
+        """Return the log as it was when it had this many rows."""

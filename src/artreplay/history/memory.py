@@ -1,4 +1,4 @@
-"""Whether a log fits into the memory of this machine."""
+"""Refuses logs that do not fit into the memory of this machine."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from artreplay.errors import InvalidHistory
 
-SHARE = 0.5  # of the memory of the machine that a log may take: the rest is for the policy, and for everybody else
+SHARE = 0.5  # of the memory of the machine, for a log; the rest is for the policy and for other programs
 
 
 def check_fits(name: str, rows: int, bytes_per_row: int) -> None:
@@ -18,18 +18,18 @@ def check_fits(name: str, rows: int, bytes_per_row: int) -> None:
     need, memory = rows * bytes_per_row, memory_of_machine()
     if memory is not None and need > SHARE * memory:
         raise InvalidHistory(
-            f"{name} has at least {rows:,} rows, which take about {need / 1e9:.1f} GB, and may take half of the "
-            f"{memory / 1e9:.1f} GB of memory here: `artreplay index` lays a log of arms out to be read in parts"
+            f"a log must take at most half of the {memory / 1e9:.1f} GB of memory here, and the {rows:,} or more rows "
+            f"of {name} take about {need / 1e9:.1f} GB. Run `artreplay index`, so that a log of arms is read in parts"
         )
 
 
 def memory_of_machine() -> int | None:
-    """The bytes of memory of this machine, or of the container it is; None where the system does not tell."""
+    """The bytes of memory of this machine or container, or None if the system does not tell."""
     try:
         memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):
         return None
     try:
         return min(memory, int(Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii")))
-    except (OSError, ValueError):  # there is no container, or it may take all
+    except (OSError, ValueError):  # there is no container, or it has no limit
         return memory

@@ -1,4 +1,4 @@
-"""`open_history` opens a log of any kind so that a policy can use it."""
+"""Opens a log of any kind, so that a policy can use it."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def open_history(
 ) -> History | Totals | StoredLog:
     """Open a log: a file, a folder, a pattern such as `logs/*.parquet`, a frame, a database, or an indexed folder.
 
-    An indexed folder, which `index_history` makes, knows its columns and is read in parts. A PostgreSQL table of arms
-    is read in parts too. Everything else is read into memory.
+    An indexed folder, which `index_history` makes, is read in parts. It needs no names of columns. A PostgreSQL table
+    of arms is read in parts too. Everything else is read into memory.
 
     Parameters
     ----------
@@ -55,29 +55,30 @@ def open_history(
     unit
         The column of labels or, as a list of names, the coordinates of a point.
     reward, level
-        The columns of rewards and, beside points, of efforts.
+        The column of rewards and, for points, the column of levels of effort.
     order
-        The column to sort by: numbers, or times with or without a zone. Rows with equal values keep their order, and a
-        warning says how many there are. `"shuffle"` with a `seed` gives the order of `History.shuffled(seed)`. By
-        default the log keeps its order.
+        The column to sort by, which holds numbers, or times with or without a zone. Rows with equal values keep their
+        order, and a warning says how many there are. `"shuffle"` with a `seed` gives the order of
+        `History.shuffled(seed)`. By default the log keeps its order.
     until
-        Keep only this many rows, from the beginning.
+        Use only this many rows, from the beginning.
     allowance
-        The column that says how far the mean of a row may lie from today's.
+        The column that says how far the mean of each row may lie from today's.
     contexts
-        The columns of what was known of each row when it was decided: numbers, texts and booleans.
+        The columns of what was known when each row's arm was chosen. They hold numbers, texts or booleans.
     seed
-        With `order="shuffle"`, the seed of the shuffle.
+        The seed of the shuffle, with `order="shuffle"`.
     table
         A table of a database, or a query.
     allow_scan
-        Read a PostgreSQL table without an index on (unit, order), or one of points, which is read as a whole.
+        Whether to read a PostgreSQL table without an index on (unit, order), or a table of points, which must be read
+        whole.
     count, sum
-        In place of `reward`: the columns of a table of totals, such as a query can make of any log, that say how often
-        an arm was played, and what its rewards add up to.
+        In place of `reward`, for a table of totals: the column that says how often each arm was played, and the column
+        with the sum of its rewards. A query can make such a table from any log.
     csv
-        How CSV is written, where DuckDB does not find it out: options of its `read_csv`, and an encoding, such as
-        `{"delim": ";", "decimal_separator": ",", "encoding": "latin-1"}`.
+        How CSV is written, where DuckDB does not find it out by itself. These are options of its `read_csv`, and an
+        encoding, such as `{"delim": ";", "decimal_separator": ",", "encoding": "latin-1"}`.
 
     >>> import artreplay as ar, pyarrow as pa
     >>> log = pa.table({"arm": ["red", "blue", "red"], "click": [1, 0, 1], "at": [30, 10, 20]})
@@ -116,22 +117,22 @@ def open_history(
         _refuse_until(until, source)
         return PostgresLog(Table(source, table), columns, allow_scan)
     if is_postgres(source) and columns.are_points and not allow_scan:
-        raise InvalidHistory("points in PostgreSQL are read whole, because no index finds those of a box").advising(
-            "give allow_scan=True, or index the log", "give --allow-scan, or `artreplay index` the log"
-        )
+        raise InvalidHistory(
+            "points in PostgreSQL are read whole, because no index finds the points of a box"
+        ).advising("Allow it with allow_scan=True", "Allow it with --allow-scan")
     located = source_of(source, columns, table, csv)
     columns.check(located.column_names())  # before anything is said of a source that is not there
     if is_address(source) and not is_postgres(source) and not source.lower().startswith("file:"):
         warnings.warn(
-            f"{without_password(source)} is read whole each time it is opened: `artreplay index` lays it out, also in "
-            "a bucket, so that little of it is read",
+            f"{without_password(source)} is read whole each time it is opened. Run `artreplay index` to lay it out "
+            "in a folder or a bucket, so that only a part of it is read",
             stacklevel=2,
         )
     return read_whole(located, columns, until, seed)
 
 
 def totals_of(source: Any, unit: str | None = None, reward: str | None = None, **how: Any) -> Totals:
-    """What each arm earned in a source that is not opened yet; one that need not be sorted is read as a stream."""
+    """Add up what each arm earned in a source that is not open yet. A source in its own order is read as a stream."""
     is_stream = not is_laid_out(source) and not is_postgres(source) and not how.keys() - {"table", "csv"}
     if not is_stream:
         return Totals.of(open_history(source, unit, reward, **how))
@@ -150,23 +151,24 @@ def _refuse_until(until: int | None, source: Any) -> None:
     if until is not None:
         call = f"ar.open_history({without_password(os.fspath(source))!r}).first({until})"
         raise InvalidParameter(
-            f"is for logs that are read into memory: {call} is this log as it was when it had that many rows",
+            f"is for logs that are read into memory. Write {call} for this log as it was when it had that many rows",
             parameter="until",
         )
 
 
 def _read_totals(source: Any, roles: dict[str, Any], others: dict[str, Any], until: int | None, how: Any) -> Totals:
-    """A table of totals in memory; `roles` are its columns, `others` what does not go with them."""
+    """Read a table of totals. `roles` are its columns. `others` are parameters that such a table cannot have."""
     for name, given in others.items():
         if given is not None:
-            raise InvalidParameter("is not for a table of totals, which has no rewards and no order", parameter=name)
+            problem = "must be left out for a table of totals, which has only counts and sums"
+            raise InvalidParameter(problem, parameter=name)
     for name, given in roles.items():
         if not isinstance(given, str):
             raise InvalidParameter(f"must name a column of totals, got {given!r}", parameter=name)
     unit, count, sum_ = names = list(roles.values())
     if len(set(names)) < len(names):
         raise InvalidParameter(f"unit, count and sum must be different columns, got {', '.join(map(repr, names))}")
-    found = source_of(source, Columns(unit, sum_, None, unit), *how)  # a database has them in the order of the arms
+    found = source_of(source, Columns(unit, sum_, None, unit), *how)  # a database sorts the rows by arm
     check_names(found.column_names(), roles.items())
     arms: list[Any] = []
     counts: list[int] = []
@@ -183,8 +185,8 @@ def _read_totals(source: Any, roles: dict[str, Any], others: dict[str, Any], unt
 
 
 def read_whole(source: Source, columns: Columns, until: int | None, seed: int | None) -> History:
-    """The log in memory, in its order."""
-    bytes_per_row = 16 * (2 + len(columns.read()))  # columns, codes, row hashes, and all again while they are built
+    """Read a log into memory, in its order."""
+    bytes_per_row = 16 * (2 + len(columns.read()))  # columns, codes and row hashes, twice while they are being built
     wanted = until if columns.order is None else None
     found, rows = [], source.rows() if wanted is None else None
     check_fits(source.name, rows or 0, bytes_per_row)

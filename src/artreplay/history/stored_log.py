@@ -1,4 +1,4 @@
-"""What all logs share that are not in memory: they are scanned from front to back, or asked for rows of some labels."""
+"""What all logs outside memory share. They can be read from beginning to end, or row by row for some labels."""
 
 from __future__ import annotations
 
@@ -18,21 +18,25 @@ from artreplay.history.totals import Totals, added_in_order
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_BYTES_PER_ROW = 80  # codes, rewards and hashes, and all again while parts are joined
-_BYTES_PER_CONTEXT = 32  # a value, which may be a text, twice
+_BYTES_PER_ROW = 80  # codes, rewards and hashes, twice while parts are being joined
+_BYTES_PER_CONTEXT = 32  # a value of a context column, which may be a text, twice
 
 
 class StoredLog(HasFingerprint):
-    """A log of arms larger than memory. A policy takes it in place of a `History` and reads the rows it needs."""
+    """Read a log of arms that is larger than memory.
+
+    A policy takes it in place of a `History`, and reads only the rows it needs. `open_history` returns it for an
+    indexed folder and for a PostgreSQL table.
+    """
 
     name: str
     labels: list[Label]
     reward_bounds: tuple[float, float] | None = None  # the lowest and the highest reward, where they are known
     has_allowances = False  # whether each row says how far its mean may lie from today's
-    allowance_bounds: tuple[float, float] | None = None  # the lowest and the highest one, where they are known
-    context_names: tuple[str, ...] = ()  # the columns of contexts that each row has
-    segments: tuple[str, ...] = ()  # those of them that it is laid out by, before the arms
-    counts_are_known = True  # whether it costs nothing to say how many rows each label has
+    allowance_bounds: tuple[float, float] | None = None  # the lowest and the highest allowance, where they are known
+    context_names: tuple[str, ...] = ()  # the names of the context columns
+    segments: tuple[str, ...] = ()  # those by which it is laid out, before the arms
+    counts_are_known = True  # whether `counts` is at hand without reading rows
 
     @property
     def counts(self) -> Ints:
@@ -45,19 +49,41 @@ class StoredLog(HasFingerprint):
         return self
 
     def read(self, codes: Ints, after: Ints, n: Ints) -> NextRows:
-        """Up to `n[i]` rows of label `codes[i]` after its first `after[i]` ones."""
+        """Read up to `n[i]` rows of label `codes[i]` after its first `after[i]` ones.
+
+        Parameters
+        ----------
+        codes
+            The numbers of the labels, which are their places in `labels`.
+        after
+            For each of them, how many rows to skip.
+        n
+            For each of them, how many rows to read at most.
+        """
         raise NotImplementedError
 
     def scan(self, since: int = 0) -> Iterator[Rows]:
-        """The rows in the order of the log, from row `since` on, a bounded number at a time."""
+        """Yield the rows in the order of the log, a bounded number at a time.
+
+        Parameters
+        ----------
+        since
+            The number of the first row.
+        """
         raise NotImplementedError
 
     def first(self, rows: int) -> Self:
-        """The log as it was when it had this many rows."""
+        """Return the log as it was when it had this many rows.
+
+        Parameters
+        ----------
+        rows
+            The number of rows.
+        """
         raise NotImplementedError
 
     def totals(self) -> Totals:
-        """What each label earned. Rewards are added in the order of the rows."""
+        """Add up what each label earned, in the order of the rows."""
         counts, sums = np.zeros(len(self.labels), np.int64), np.zeros(len(self.labels))
         for rows in self.scan():
             counts += np.bincount(rows.codes, minlength=len(counts))
@@ -65,18 +91,24 @@ class StoredLog(HasFingerprint):
         return Totals(self.labels, counts, sums)
 
     def stream(self, since: int = 0) -> Iterator[History]:
-        """The same rows as small histories, each with the labels that occur in it."""
+        """Yield the rows as small histories, each with the labels that occur in it.
+
+        Parameters
+        ----------
+        since
+            The number of the first row.
+        """
         for rows in self.scan(since):
             yield self._as_history(rows)
 
     def load(self) -> History:
-        """The whole log in memory, if it takes at most half of the memory there is."""
+        """Load the whole log into memory. It must take at most half of the memory of the machine."""
         check_fits(self.name, len(self), _BYTES_PER_ROW + _BYTES_PER_CONTEXT * len(self.context_names))
         return joined(self.stream(), self.has_allowances, self.context_names)
 
     @property
     def contexts(self) -> pa.Table | None:
-        """The contexts of all rows, in the order of the log. The whole log is read for them."""
+        """The contexts of all rows, in the order of the log. Asking for them reads the whole log."""
         return self.load().contexts if self.context_names else None
 
     def _as_history(self, rows: Rows) -> History:

@@ -1,4 +1,4 @@
-"""`Totals`: the log of those who kept no rows, one count and one sum of rewards for each arm."""
+"""The class `Totals`, for people who did not keep rows. It has a count and a sum of rewards for each arm."""
 
 from __future__ import annotations
 
@@ -17,11 +17,21 @@ from artreplay.history.labels import Label, encode_labels
 
 
 class Totals(HasFingerprint):
-    """What each arm earned in all: how often it was played, and the sum of its rewards.
+    """Hold what each arm earned in all: how often it was played, and the sum of its rewards.
 
-    This is the table of impressions and clicks that most people have. Each row is one block of samples, which is
-    loaded at once; an arm may have several rows, one for each day, say, and rows may be appended later. `len()` is the
-    number of samples.
+    Many people have such a table of impressions and clicks. An arm may have several rows, for example one for each day,
+    and rows may be appended later. `len()` is how often arms were played in all.
+
+    Parameters
+    ----------
+    arms
+        The arm of each row.
+    counts
+        How often the arm was played.
+    sums
+        The sum of the rewards it earned.
+    until
+        Use only this many rows, from the beginning.
 
     >>> import artreplay as ar
     >>> totals = ar.Totals(["red", "blue"], counts=[1000, 500], sums=[31, 22])
@@ -35,7 +45,7 @@ class Totals(HasFingerprint):
     def __init__(self, arms: Any, counts: Any, sums: Any, *, until: int | None = None) -> None:
         counts, sums, units = as_numbers(counts, "count"), as_numbers(sums, "sum"), as_units(arms)
         if isinstance(units, np.ndarray) and units.ndim == 2:
-            raise InvalidHistory("totals must be those of arms, got points")
+            raise InvalidHistory("totals must be of arms, got points")
         if not len(units) == len(counts) == len(sums):
             raise InvalidHistory(
                 f"arms, counts and sums must be equally long, got {len(units)}, {len(counts)} and {len(sums)}"
@@ -53,7 +63,20 @@ class Totals(HasFingerprint):
 
     @classmethod
     def from_frame(cls, frame: Any, unit: str, count: str, sum: str, *, until: int | None = None) -> Totals:
-        """Totals from the columns of a pandas, polars or pyarrow frame.
+        """Make totals from the columns of a pandas, polars or pyarrow frame.
+
+        Parameters
+        ----------
+        frame
+            The frame.
+        unit
+            The column of arms.
+        count
+            The column that says how often the arm was played.
+        sum
+            The column with the sum of its rewards.
+        until
+            Use only this many rows, from the beginning.
 
         >>> import pyarrow as pa
         >>> table = pa.table({"item": ["red", "blue"], "shown": [1000, 500], "clicked": [31, 22]})
@@ -69,10 +92,17 @@ class Totals(HasFingerprint):
 
     @classmethod
     def of(cls, log: Any, **columns: Any) -> Totals:
-        """What each arm of a log earned, one row for each arm.
+        """Add up what each arm of a log earned.
 
-        `log` is a log, or a source such as a file or an address, with the columns that `open_history` takes. Rewards
-        are added in the order of the rows of each arm, so that the sums have the same bits wherever the log lies.
+        The rewards of each arm are added in the order of its rows, so that the sums have the same bits wherever the log
+        lies.
+
+        Parameters
+        ----------
+        log
+            A log, or a source such as a file or an address.
+        columns
+            For a source, the columns and options that `open_history` takes.
 
         >>> import artreplay as ar
         >>> ar.Totals.of(ar.History(["red", "blue", "red"], [1, 0, 0.5])).sums.tolist()
@@ -83,7 +113,7 @@ class Totals(HasFingerprint):
         if isinstance(log, History) and log.points is None:
             return cls._added(log.labels, log.codes, np.ones(len(log)), log.rewards)
         if isinstance(log, History):
-            raise InvalidHistory(f"totals are those of a log of arms, got {log!r}")
+            raise InvalidHistory(f"totals must be of a log of arms, got {log!r}")
         if hasattr(log, "totals"):
             totals: Totals = log.totals()
             return totals
@@ -93,7 +123,7 @@ class Totals(HasFingerprint):
 
     @classmethod
     def _added(cls, labels: list[Label], codes: Ints, *columns: Any) -> Totals:
-        """The counts and sums of rows, added in order for each label."""
+        """Add the counts and sums of rows in order for each label."""
         return cls(labels, *(np.bincount(codes, column, minlength=len(labels)) for column in columns))
 
     def __len__(self) -> int:
@@ -103,20 +133,42 @@ class Totals(HasFingerprint):
         return f"<Totals of {len(self)} samples on {len(self.labels)} arms>"
 
     def unit(self, row: int) -> Any:
-        """The arm of a row."""
+        """Return the arm of a row.
+
+        Parameters
+        ----------
+        row
+            The number of the row.
+        """
         return self.labels[self.codes[row]]
 
     def rows(self, order: Ints) -> Totals:
-        """The totals of these rows, in this order."""
+        """Return the totals of some rows, in some order.
+
+        Parameters
+        ----------
+        order
+            The numbers of the rows.
+        """
         codes = self.codes[order].tolist()
         return Totals([self.labels[code] for code in codes], self.counts[order], self.sums[order])
 
     def first(self, rows: int) -> Totals:
-        """The totals as they were when they had this many rows."""
+        """Return the totals as they were when they had this many rows.
+
+        Parameters
+        ----------
+        rows
+            The number of rows.
+        """
         return self.rows(np.arange(rows))
 
     def means(self) -> tuple[Ints, Floats]:
-        """How many samples each label has, and their mean, nan without any."""
+        """Return how often each arm was played, and the mean of its rewards, which is nan if it never was.
+
+        >>> Totals(["red", "blue"], [4, 0], [1, 0]).means()
+        (array([4, 0]), array([0.25,  nan]))
+        """
         whole = Totals.of(self)
         with np.errstate(invalid="ignore", divide="ignore"):
             return whole.counts, whole.sums / whole.counts
@@ -135,6 +187,6 @@ class Totals(HasFingerprint):
 
 
 def added_in_order(sums: Floats, codes: Ints, rewards: Floats) -> Floats:
-    """The sums of all labels with rewards added one by one: the bits do not depend on where parts end."""
+    """Add rewards to the sums of their labels one by one, so that the bits do not depend on where parts end."""
     places = np.concatenate([np.arange(len(sums)), codes])
     return np.asarray(np.bincount(places, np.concatenate([sums, rewards]), minlength=len(sums)), np.float64)

@@ -1,4 +1,4 @@
-"""What someone should know of a log before they start from it, and what an arm would have earned in it."""
+"""What to know of a log before starting from it, and what an arm would have earned in it."""
 
 from artreplay.inspecting.inspect_history import inspect_history
 from artreplay.inspecting.inspection import Group, Inspection

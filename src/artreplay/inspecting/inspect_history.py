@@ -1,4 +1,4 @@
-"""`inspect_history` reads a log of any kind once, from front to back, and reports what it finds."""
+"""`inspect_history` reads any log once, from start to end, and reports what it finds."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def inspect_history(
     table: str | None = None,
     csv: Mapping[str, Any] | None = None,
 ) -> Inspection:
-    """Report what someone who wants to start from a log should know. Rows without a reward are counted, not refused."""
+    """Report what to know of a log before starting from it. Rows without a reward are counted, not refused."""
     if _is_laid_out(source):  # indexed logs have no incomplete rows
         history: Any = open_history(source, unit, reward, level, order, allowance=allowance, seed=seed, table=table)
         return inspected(history.stream())
@@ -54,7 +54,7 @@ def inspect_history(
 
 
 def _sorted(source: Any, columns: Columns, seed: int | None) -> Iterator[History]:
-    """The log in its order, which must be in memory for that."""
+    """Sort a log in memory, and return it."""
     yield read_whole(source, columns, None, seed)
 
 
@@ -65,12 +65,13 @@ def _is_laid_out(source: Any) -> bool:
 
 
 class _Lenient:
-    """A source without its incomplete rows; everything else is passed on to the source."""
+    """A source without its incomplete rows. Everything else is passed on to the source."""
 
     def __init__(self, source: Source, columns: Columns) -> None:
         self._source = source
         self._columns = columns
-        self._batches: list[tuple[NDArray[np.uint8], int]] = []  # which rows were left out, as bits, and of how many
+        # Of each batch: a bit for each row left out, and the number of rows.
+        self._batches: list[tuple[NDArray[np.uint8], int]] = []
         self._kept = 0
         self.missing = 0
 
@@ -78,7 +79,7 @@ class _Lenient:
         return getattr(self._source, name)
 
     def tables(self, names: Sequence[str]) -> Iterator[Any]:
-        """The complete rows, a batch at a time."""
+        """Iterate over the complete rows, one batch after another."""
         for table in self._source.tables(names):
             with errors_in(rows_before=self._kept):
                 lacking = self._lacking(table)
@@ -89,7 +90,7 @@ class _Lenient:
             yield table if len(whole_rows) == len(lacking) else table[whole_rows]
 
     def row_in_log(self, row: int) -> int:
-        """The row of the log that has this number when only the rows that were kept are counted."""
+        """Return the number in the whole log of a row, by its number among the complete rows."""
         before = 0
         for lacking, rows in self._batches:
             whole_rows = np.flatnonzero(np.unpackbits(lacking, count=rows) == 0)
@@ -100,7 +101,7 @@ class _Lenient:
         return before + row
 
     def _lacking(self, table: Any) -> Flags:
-        """Which rows lack a unit or a finite number."""
+        """Return which rows lack a unit or a finite number."""
         columns = self._columns
         numbers = {columns.reward: "reward", columns.level: "level", columns.allowance: "allowance"}
         numbers |= dict.fromkeys(columns.units, "coordinate") if columns.are_points else {}
@@ -114,7 +115,7 @@ class _Lenient:
 
 
 def _missing(column: Any) -> Flags:
-    """Which labels are missing."""
+    """Return which labels are missing."""
     if not is_arrow(column):
         return np.array([is_missing(label) for label in column], np.bool_)
     import pyarrow as pa

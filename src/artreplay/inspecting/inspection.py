@@ -1,4 +1,4 @@
-"""What someone who wants to start from a log should know about it, and what in it could do harm."""
+"""What to know of a log before starting from it, and what in it could do harm."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from artreplay.history.sources.parts import Numbering
 from artreplay.inspecting.repeats import Repeats
 
 _SIDE = 8  # regions along an axis
-_LEAST = 20  # samples of an arm from which its order can be judged
-_DRIFT = 4.0  # standard errors from which rewards that follow the order are called drifting
-_UNLIKELY = 1e-4  # chance of an opening run of lowest rewards below which it is worth a warning
+_LEAST = 20  # fewer samples of an arm do not show whether its order is random
+_DRIFT = 4.0  # a trend of rewards along the log counts as drift from this many standard errors on
+_UNLIKELY = 1e-4  # a run of lowest rewards at the start gets a warning if its chance is below this
 
 
 @dataclass
 class Group:
-    """An arm or a region: its samples, their mean, and how its rewards run with the order."""
+    """An arm or a region: its samples, their mean, and the trend of its rewards along the log."""
 
     name: Label | str
     rows: int
     mean: float
-    drift: float  # in standard errors; nan where it cannot be said
+    drift: float  # in standard errors; nan if unknown
     is_sorted: bool
-    opening: int  # lowest rewards before the first other one
-    allowance: float = 0.0  # how far its mean may lie from today's by its rows, in the mean
+    opening: int  # how many lowest rewards come before the first other reward
+    allowance: float = 0.0  # the mean allowance of its rows
 
 
 @dataclass
 class Inspection:
-    """The findings that `inspect` reports."""
+    """What `inspect` has found in a log."""
 
     rows: int = 0
     missing: int = 0  # rows without a finite reward, or without a unit, which are left out
@@ -48,7 +48,7 @@ class Inspection:
 
 
 def inspected(parts: Iterable[History], missing: Callable[[], int] = lambda: 0) -> Inspection:
-    """Look at a log once, from front to back, in bounded memory; `missing` says at the end what was left out."""
+    """Read a log once, in order and in bounded memory; `missing` returns at the end how many rows were left out."""
     looks = _Looks()
     for part in parts:
         if len(part):
@@ -70,17 +70,17 @@ class _Looks:
         self.numbering = Numbering()
         self.sums: Floats = np.zeros(
             (0, 6)
-        )  # samples; sums of x, y, xy, xx, yy: x the number of a sample, y its reward
-        self.allowances: Floats = np.zeros(0)  # their sum
+        )  # samples; sums of x, y, xy, xx, yy, where x is the number of a sample and y its reward
+        self.allowances: Floats = np.zeros(0)  # the sum of allowances
         self.last: Floats = np.zeros(0)
         self.ups: Ints = np.zeros(0, np.int64)
         self.downs: Ints = np.zeros(0, np.int64)
-        self.opening: Ints = np.zeros(0, np.int64)  # −1 − length once it has ended
+        self.opening: Ints = np.zeros(0, np.int64)  # becomes −1 − length when the run ends
         self.box: tuple[Floats, Floats] | None = None
         self.repeats = Repeats()
 
     def see(self, part: History) -> None:
-        """The next rows."""
+        """Take in the next rows."""
         self.repeats.see(part.row_hashes, part.rewards)
         self.low, self.high = min(self.low, float(part.rewards.min())), max(self.high, float(part.rewards.max()))
         codes = self._codes(part)
@@ -103,7 +103,7 @@ class _Looks:
             unit = (low >= 0).all() and (high <= 1).all()
             self.box = (np.zeros_like(low), np.ones_like(low)) if unit else (low, high)
         low, high = self.box
-        axes = slice(0, 2)  # regions of the first two axes: more would be too many to look at
+        axes = slice(0, 2)  # regions of only the first two axes, because more would be too many to look at
         span = np.where(high > low, high - low, 1.0)
         places = np.clip((part.points - low) / span * _SIDE, 0, _SIDE - 1).astype(np.int64)[:, axes]
         codes: Ints = places[:, 0] if places.shape[1] == 1 else places[:, 0] * _SIDE + places[:, 1]
@@ -133,7 +133,7 @@ class _Looks:
         self.last[code] = values[-1]
 
     def groups(self) -> list[Group]:
-        """Each arm, or each region that has samples."""
+        """Return each arm, or each region that has samples."""
         names: list[Label | str] = list(self.numbering.labels)
         found = []
         for code in np.flatnonzero(self.sums[:, 0]).tolist():
@@ -156,7 +156,7 @@ class _Looks:
 
 
 def _drift(sums: Floats) -> float:
-    """How strongly the rewards of a group rise or fall along the log, in standard errors."""
+    """Return how strongly the rewards of a group rise or fall along the log, in standard errors."""
     n, x, y, xy, xx, yy = sums.tolist()
     across, along = yy - y * y / n, xx - x * x / n
     if n < _LEAST or across <= 1e-12 * max(yy, 1.0):
@@ -170,12 +170,12 @@ def _warnings(inspection: Inspection) -> list[str]:
     warnings = []
     if inspection.missing:
         lack, them = ("row lacks", "it") if inspection.missing == 1 else ("rows lack", "them")
-        warnings.append(f"{inspection.missing:,} {lack} a finite reward or a unit; a policy refuses {them}")
+        warnings.append(f"{inspection.missing:,} {lack} a finite reward or a unit, and a policy refuses {them}")
     if inspection.rows == 0:
-        return [*warnings, "the log is empty: a policy over it starts from nothing"]
+        return [*warnings, "the log is empty, so a policy over it starts from nothing"]
     if not (inspection.low >= 0.0 and inspection.high <= 1.0):
         warnings.append(
-            f"rewards lie in [{inspection.low:g}, {inspection.high:g}], outside [0, 1]: tell the algorithm their range "
+            f"rewards lie in [{inspection.low:g}, {inspection.high:g}], outside [0, 1]. Tell the algorithm their range "
             "(reward_range, --reward-range)"
         )
     for group in inspection.groups:
@@ -186,23 +186,23 @@ def _warnings(inspection: Inspection) -> list[str]:
             else 1.0
         )
         if group.rows >= _LEAST and group.is_sorted:
-            warnings.append(f"{name}: its rewards are sorted, but the method assumes a random order: shuffle the log")
+            warnings.append(f"{name}: its rewards are sorted, but the method assumes a random order. Shuffle the log")
         elif abs(group.drift) > _DRIFT:
             way = "rise" if group.drift > 0 else "fall"
             warnings.append(
-                f"{name}: its rewards {way} along the log ({group.drift:+.0f} standard errors); the method assumes "
-                "they do not: use the recent part, or shuffle"
+                f"{name}: its rewards {way} along the log ({group.drift:+.0f} standard errors), but the method assumes "
+                "that they do not. Use the recent part, or shuffle"
             )
         elif group.opening >= 5 and chance < 1.0 and chance**group.opening < _UNLIKELY:
             warnings.append(
-                f"{name}: its first {group.opening:,} rewards are the lowest there are, although its mean is "
-                f"{group.mean:.2g}: its index falls and stays down"
+                f"{name}: its first {group.opening:,} rewards are the lowest possible, although its mean is "
+                f"{group.mean:.2g}. Its index falls and stays low"
             )
     single = sum(group.rows == 1 for group in inspection.groups)
     if single and inspection.kind == "arms":
         warnings.append(f"{single:,} arm{'s have' if single > 1 else ' has'} a single row, which says almost nothing")
     if inspection.repeats_at is not None:
         warnings.append(
-            f"from row {inspection.repeats_at:,} on the log repeats its first rows: each sample would count twice"
+            f"from row {inspection.repeats_at:,} on the log repeats its first rows, so each row would count twice"
         )
     return warnings

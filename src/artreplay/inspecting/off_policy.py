@@ -1,4 +1,4 @@
-"""What an arm would have earned, from a log that says how probable each choice was."""
+"""What an arm would have earned, from a log with the probability of each choice."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from artreplay.history.labels import Label, encode_labels
 from artreplay.history.source_of import source_of
 from artreplay.history.sources.log_columns import Columns, check_names
 
-_Z = 1.96  # of an interval that holds in 95 % of cases
+_Z = 1.96  # standard errors of an interval that holds in 95 % of cases
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number and the interval it very probably lies in."""
+    """A number, and the interval that it very probably lies in."""
 
     value: float
     low: float
@@ -29,17 +29,17 @@ class Estimate:
 
 @dataclass(frozen=True)
 class OffPolicy:
-    """What always playing one arm would have earned, against what was played, per round."""
+    """What always playing one arm would have earned per round, and what the actual choices earned."""
 
     arm: Label
-    rows: int  # of the log in which the arm was played
+    rows: int  # rows of the log in which the arm was played
     earns: Estimate
     was_earned: Estimate
     gain: Estimate
 
 
 class WeightedSums:
-    """Sums over the rows of a log, of each arm weighted by one over the chance of its being chosen."""
+    """Sums over the rows of a log. Those of an arm are weighted by one over the probability of its choice."""
 
     def __init__(self) -> None:
         self.rows = 0
@@ -47,7 +47,7 @@ class WeightedSums:
         self._arms: dict[Label, Floats] = {}  # sums of 1, w, wr, wr², w², w²r, w²r²
 
     def add(self, units: Any, rewards: Floats, chances: Floats) -> None:
-        """The next rows."""
+        """Take in the next rows."""
         for row in np.flatnonzero(~((chances > 0.0) & (chances <= 1.0)))[:1].tolist():
             raise InvalidHistory(f"is {chances[row]:g}, expected a number in (0, 1]", what="propensity", row=row)
         for row in np.flatnonzero(~np.isfinite(rewards))[:1].tolist():
@@ -61,10 +61,10 @@ class WeightedSums:
         self.rows += len(r)
 
     def estimate(self, arm: Label) -> OffPolicy:
-        """The self-normalised estimate for always playing an arm, with intervals by its linearisation."""
+        """Estimate what always playing an arm would earn (self-normalised), with intervals from the linearisation."""
         rows, w, wr, wrr, ww, wwr, wwrr = self._arms.get(arm, np.zeros(7)).tolist()
         if rows == 0:
-            raise InvalidHistory(f"{arm!r} was never played: the log cannot say what it earns")
+            raise InvalidHistory(f"{arm!r} was never played, so the log cannot say what it earns")
         value, n = wr / w, self.rows
         mean = float(self._rewards[0]) / n
         own = max(wwrr - 2.0 * value * wwr + value * value * ww, 0.0) / (w * w)
@@ -92,7 +92,7 @@ def weighted_rows(
     table: str | None = None,
     csv: Mapping[str, Any] | None = None,
 ) -> WeightedSums:
-    """The sums of a log with a column of chances, read once from front to back."""
+    """Read a log with a column of probabilities once, and return its sums."""
     roles = {"unit": unit, "reward": reward, "propensity": propensity}
     if len(set(roles.values())) < len(roles):
         raise InvalidParameter(
@@ -107,5 +107,5 @@ def weighted_rows(
                 rewards, chances = (located.numbers(batch, roles[name], name) for name in ("reward", "propensity"))
                 sums.add(located.labels(batch, unit), rewards, chances)
     if sums.rows == 0:
-        raise InvalidHistory("the log is empty: it says nothing of what an arm would earn")
+        raise InvalidHistory("the log is empty, so it does not say what an arm would earn")
     return sums

@@ -1,4 +1,4 @@
-"""Figures that people look at: what policies cost and read, cells of a space, and surfaces. Nothing is run again."""
+"""Figures for people: what policies cost and read, cells of a space, and surfaces. Drawing runs nothing again."""
 
 from artreplay.plots.comparison_figure import comparison
 from artreplay.plots.context_figure import draw_values

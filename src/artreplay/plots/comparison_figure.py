@@ -1,4 +1,4 @@
-"""The figure of a comparison: what each policy costs, and what it costs more or less than the baseline."""
+"""The figure of a comparison: the regret of each policy, and its difference to the baseline."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from artreplay.compiling import Floats
 from artreplay.engine import Comparison
 
-# Lines differ in colour, lightness and style, so that print without colour tells them apart.
+# Lines also differ in lightness and style, so that they can be told apart without colour.
 _LINE_COLOURS = ("#101010", "#c04a00", "#2b7bba", "#7a9a01", "#8a4fbe", "#b08900", "#5a5a5a", "#d46a9f")
 _STYLES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.2)), (0, (7, 2, 1.5, 2)), (0, (3, 1, 1, 1, 1, 1)))
 
@@ -20,14 +20,14 @@ _STYLES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.2)), (0, (7, 2, 1.5, 2))
 def comparison(result: Comparison, path: str | Path | None = None) -> Figure:
     """Draw regret over rounds, and the paired difference to the baseline, with 95 % bands.
 
-    Where the band of a difference does not contain 0, the two policies differ beyond chance.
+    If the band of a difference does not contain 0, the two policies differ beyond chance.
 
     Parameters
     ----------
     result
         What `ar.compare` returns.
     path
-        Where to write the figure, if it is to be written.
+        The file for the figure. Without it nothing is written.
 
     >>> import artreplay as ar
     >>> policies = {"UCB1": ar.UCB1(3), "greedy": ar.Greedy(3)}

@@ -1,4 +1,4 @@
-"""The headline figure: the regret of Full Start, from a part of its log."""
+"""The headline figure: Artificial Replay has the regret of Full Start, and reads only a part of the log."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from artreplay.errors import InvalidParameter
 
 
 class Look(NamedTuple):
-    """How a policy is drawn; lines differ in style and lightness too, so that print without colour tells them apart."""
+    """How a policy is drawn. Lines also differ in style and lightness, to be told apart without colour."""
 
     name: str
     colour: str
@@ -28,19 +28,19 @@ IGNORANT = Look("ignorant", "#c04a00", (0, (7, 2, 1.5, 2)), 1.8)
 REPLAY = Look("artificial replay", "#7cc0f2", "-", 6.0)
 FULL_START = Look("full start", "#101010", (0, (4, 3)), 1.7)
 
-WORDS_START = 0.38  # of the width of a panel, where words begin that end at its right
-MAX_STRETCH = 1.5  # random choice leaves the panel if showing all of it would stretch the others more than this
+WORDS_START = 0.38  # words at the right edge of a panel begin at this share of its width
+MAX_STRETCH = 1.5  # random choice may leave the panel if showing all of it would stretch it more than this
 
 
 def headline(*, random: Runs, ignorant: Runs, full_start: Runs, replay: Runs, setting: str) -> Figure:
-    """Draw cumulative regret, and samples of the log used, over rounds: means with bands of ± one standard error.
+    """Draw regret and used samples of the log over rounds, as means with bands of ± one standard error.
 
-    Full start and replay are drawn so that both are seen where they coincide.
+    Full Start and replay are drawn so that both can be seen even if they coincide.
 
     Parameters
     ----------
     random, ignorant, full_start, replay
-        The runs of the four policies, in the same worlds, with every round.
+        The runs of the four policies, in the same worlds, with every round kept.
     setting
         What was simulated, in a few words.
     """
@@ -86,7 +86,7 @@ def _draw_regret(axes: Axes, runs: dict[Look, Runs]) -> None:
         text = f"random goes on to {mean[-1]:,.0f}"
         axes.annotate(text, (leaves + 1, mean[leaves]), (10, 0), textcoords="offset points", va="center")
     if coincide:
-        # Curves only rise: what fits below one where the words begin is clear of it to their end.
+        # Curves only rise, so words that fit below a curve where they begin stay below it.
         level = float(runs[REPLAY].regret.mean(axis=0)[int(WORDS_START * horizon)])
         if level > 0.14 * axes.get_ylim()[1]:
             _label(axes, "full start and artificial replay: one curve,\nthe same in every round", level, -12)
@@ -114,7 +114,7 @@ def _draw_legend(axes: Axes, looks: list[Look]) -> None:
 
 
 def _label(axes: Axes, text: str, level: float, rise: int) -> None:
-    """Words at the end of a line, `rise` points above it, or below if that is negative."""
+    """Write words at the end of a line, `rise` points above it, or below if that is negative."""
     right = 0.985 * axes.get_xlim()[1]
     side: Any = "bottom" if rise > 0 else "top"
     axes.annotate(text, (right, level), (0, rise), textcoords="offset points", ha="right", va=side)

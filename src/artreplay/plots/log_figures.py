@@ -1,4 +1,4 @@
-"""Figures of a log for people who decide: what it can tell, and what it is worth."""
+"""Figures of a log for people who decide: what it can decide, and what it is worth."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _LEADER, _OPEN, _WORSE, _DARK = "#0b6e4f", "#e08e0b", "#9aa0a6", "#202020"
 MAX_STANDINGS = 20
-MAX_LETTERS = 24  # of the label of an arm
+MAX_LETTERS = 24  # letters of the label of an arm
 _BARS = (
     (_WORSE, "without the log", "without"),
     (_LEADER, "with it", "with_log"),
@@ -30,7 +30,7 @@ _BARS = (
 
 
 def draw_outlook(forecast: Outlook, headline: str, below: str) -> Figure:
-    """Draw the range that the true mean of each arm very probably lies in; colours say what the log has decided."""
+    """Draw the range that the true mean of each arm very probably lies in. Colours show what the log has decided."""
     arms = forecast.standings[:MAX_STANDINGS]
     figure = Figure(figsize=(10.0, 2.6 + 0.34 * max(len(arms), 3)), layout="constrained")
     axes = figure.subplots()
@@ -83,7 +83,7 @@ def _mean_of(one: Worth, name: str) -> float:
 
 
 def _draw_bar(axes: Axes, at: float, height: float, values: Floats, colour: str) -> None:
-    """A mean with its standard error, and the number after it."""
+    """Draw a mean with its standard error, and write the number after it."""
     mean = float(values.mean())
     error = float(values.std(ddof=1)) / math.sqrt(len(values)) if len(values) > 1 else 0.0
     axes.barh(at, mean, 0.9 * height, color=colour, xerr=error, error_kw={"ecolor": _DARK, "capsize": 2})
@@ -91,7 +91,7 @@ def _draw_bar(axes: Axes, at: float, height: float, values: Floats, colour: str)
 
 
 def _draw_savings(axes: Axes, place: int, one: Worth) -> None:
-    """A dot for each world, spread out so that all are seen."""
+    """Draw a dot for each world, spread out so that all can be seen."""
     saving = one.without - one.with_log
     order = np.argsort(np.argsort(saving, kind="stable"))
     spread = ((order * 0.618034) % 1.0 - 0.5) * 0.6
@@ -113,7 +113,7 @@ def _colour(forecast: Outlook, arm: Standing) -> str:
 
 
 def _name_rows(axes: Axes, arms: Sequence[Standing]) -> None:
-    """How many rows each arm has, at the right."""
+    """Write the number of rows of each arm at the right."""
     beside = axes.secondary_yaxis("right")
     beside.set_yticks(range(len(arms)), [f"{arm.samples:,} rows" for arm in arms])
     beside.tick_params(length=0, labelsize=9, labelcolor="#505050")

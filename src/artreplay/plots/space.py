@@ -1,4 +1,4 @@
-"""A picture of a space: the cells of a policy, and which of the logged samples it has used."""
+"""A picture of a space: the cells of a policy, and which logged samples it has used."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from artreplay.errors import InvalidAction, InvalidParameter, exact
 from artreplay.replay import ArtificialReplay, Cell, FullStart, Ignorant, Policy
 from artreplay.whole_files import write_whole
 
-# From white to a mid blue: darker is higher in grey print too, and dark dots are seen on all of it.
+# From white to a mid blue: darker is higher in grey print too, and dark dots show on all of it.
 COLOURS = LinearSegmentedColormap.from_list("index", ["#ffffff", "#d3e5f3", "#68a8d4"])
 _NAMES = {ArtificialReplay: "Artificial Replay", FullStart: "Full Start", Ignorant: "No log"}
-MAX_DOTS = 2_000  # of one kind in one panel
+MAX_DOTS = 2_000  # dots of one kind in one panel
 MAX_ACROSS = 6  # panels side by side
-FULL_SIZE_DOTS = 500  # more are drawn smaller
+FULL_SIZE_DOTS = 500  # if there are more, dots are drawn smaller
 _DPI = 100
-# Without the day and the machine, so that the same figure is the same file.
+# Without date and machine, so that the same figure gives the same file.
 NO_METADATA: dict[str, dict[str, None]] = {
     "png": {"Software": None},
     "pdf": {"Creator": None, "Producer": None, "CreationDate": None},
@@ -40,7 +40,7 @@ NO_METADATA: dict[str, dict[str, None]] = {
 
 
 class Dots(NamedTuple):
-    """How samples of one kind are drawn: kinds differ in shape and lightness, for print without colour."""
+    """How samples of one kind are drawn. Kinds differ in shape and lightness, for print without colour."""
 
     name: str
     marker: str
@@ -61,9 +61,9 @@ class _Panel(NamedTuple):
 
     name: str
     cells: list[Cell]
-    dots: dict[Dots, Floats]  # where the samples of each kind lie, all of them
+    dots: dict[Dots, Floats]  # the places of all samples of each kind
     level: float | None
-    size: float  # of the played places, beside their usual size
+    size: float  # of the played places, relative to their usual size
 
 
 def draw_space(
@@ -78,7 +78,7 @@ def draw_space(
     played_name: str = PLAYED_DOTS.name,
     note: str | None = None,
 ) -> Figure:
-    """Draw the cells of a policy, coloured by their index, with the logged samples it has used and those it has not.
+    """Draw the cells of a policy, coloured by their index, with the logged samples that it has used or left unread.
 
     For spaces of one or two dimensions. In one dimension the height of a cell is its index, and samples lie at the
     height of their reward.
@@ -86,13 +86,13 @@ def draw_space(
     Parameters
     ----------
     policy
-        A policy over points, or several over the same space, which are drawn beside each other in the same colours.
+        A policy over points. Several policies over the same space are drawn side by side in the same colours.
     path
-        Where to write the figure, a png, pdf or svg, if it is to be written.
+        The file for the figure: a png, pdf or svg. Without it nothing is written.
     level
-        The level to draw; by default each has a panel.
+        The level to draw. By default each level has a panel.
     axes
-        Axes of your own for a single panel, without a legend.
+        Your own axes, for a single panel without a legend.
     played
         Points or allocations to mark.
     title
@@ -127,7 +127,7 @@ def draw_space(
             place.label_outer()
         usual = (
             _counts_by_policy(policies) if len(levels) > 1 else None
-        )  # with one level the title of each panel says it
+        )  # with one level, the title of each panel says this
         _draw_title(figure, usual if title is None else title)
         draw_legend(figure, [panel for row in rows for panel in row], played_name, note)
     if path is not None:
@@ -146,7 +146,7 @@ def checked_kind(path: Path) -> str:
 
 
 def _checked_base(policies: list[Any]) -> PointAlgorithm:
-    """The algorithm of the first policy; all must have the same space and levels."""
+    """Return the algorithm of the first policy. All policies must have the same space and levels."""
     if not policies or not all(isinstance(one, Policy) for one in policies):
         raise InvalidParameter(f"policy must be a policy or a list of policies, got {policies!r}")
     bases = [one.base for one in policies]
@@ -154,7 +154,7 @@ def _checked_base(policies: list[Any]) -> PointAlgorithm:
         if not isinstance(base, PointAlgorithm):
             raise InvalidParameter(f"only a policy over points has a space to draw, got {type(base).__name__}")
         if base.dim > 2:
-            raise InvalidParameter(f"only spaces of 1 or 2 dimensions can be drawn, this one has {base.dim}")
+            raise InvalidParameter(f"a space must have 1 or 2 dimensions to be drawn, got {base.dim}")
     first: PointAlgorithm = bases[0]
     if any((base.edges(), base.levels) != (first.edges(), first.levels) for base in bases):
         raise InvalidParameter("policies drawn side by side must have the same box and the same levels")
@@ -167,7 +167,7 @@ def check_names(names: Sequence[str], base: PointAlgorithm) -> None:
 
 
 def checked_levels(base: PointAlgorithm, level: float | None) -> Sequence[float | None]:
-    """The levels to draw; a single None where there are none."""
+    """Return the levels to draw, or a single None if there are none."""
     levels: Sequence[float | None] = (None,) if base.levels is None else base.levels
     if level is None:
         return levels
@@ -178,16 +178,14 @@ def checked_levels(base: PointAlgorithm, level: float | None) -> Sequence[float 
 
 
 def _check_layout(rows: Sequence[Sequence[_Panel]], axes: Axes | None) -> None:
-    """Axes of the caller's own take a single panel, and a row is not wider than a page."""
+    """Refuse several panels for the caller's own axes, and rows wider than a page."""
     n_panels = sum(map(len, rows))
     if axes is not None and not isinstance(axes, Axes):
         raise InvalidParameter(f"axes must be the axes of a matplotlib figure, got {axes!r}")
     if axes is not None and n_panels > 1:
-        raise InvalidParameter(f"axes takes one panel, there are {n_panels}: choose one policy and one level")
+        raise InvalidParameter(f"axes takes one panel, got {n_panels}. Choose one policy and one level")
     if len(rows[0]) > MAX_ACROSS:
-        raise InvalidParameter(
-            f"at most {MAX_ACROSS} panels stand side by side, there are {len(rows[0])}: choose a level"
-        )
+        raise InvalidParameter(f"at most {MAX_ACROSS} panels fit side by side, got {len(rows[0])}. Choose a level")
 
 
 def _figure_of(axes: Axes) -> Figure:
@@ -201,13 +199,13 @@ def _figure_of(axes: Axes) -> Figure:
 
 
 def _rows(policies: list[Any], levels: Sequence[float | None], played: Sequence[Any]) -> list[list[_Panel]]:
-    """A row of panels for each policy; with a single level all policies stand in one row."""
+    """Return a row of panels for each policy, or one row for all policies if there is a single level."""
     rows = [_panels(one, levels, played) for one in policies]
     return [[row[0] for row in rows]] if len(levels) == 1 else rows
 
 
 def _panels(policy: Policy, levels: Sequence[float | None], played: Sequence[Any]) -> list[_Panel]:
-    """The panels of a policy, one for each level."""
+    """Return the panels of a policy, one for each level."""
     base: PointAlgorithm = policy.base
     cells = policy.cells()
     largest = 1.0 if base.levels is None else max(base.levels)
@@ -220,7 +218,7 @@ def _panels(policy: Policy, levels: Sequence[float | None], played: Sequence[Any
 
 
 def logged_dots(policy: Policy, base: PointAlgorithm, level: float | None) -> dict[Dots, Floats]:
-    """Where the samples of the log lie, unused and used; in one dimension with their rewards as height."""
+    """Return the places of logged samples, unread and used. In one dimension their rewards are the heights."""
     history: Any = policy.history
     if history is None or history.points is None:
         return {UNUSED_DOTS: np.empty((0, 2)), USED_DOTS: np.empty((0, 2))}
@@ -235,7 +233,7 @@ def logged_dots(policy: Policy, base: PointAlgorithm, level: float | None) -> di
 
 
 def played_dots(base: PointAlgorithm, level: float | None, played: Sequence[Any]) -> Floats:
-    """The different places that were played at a level."""
+    """Return the different places that were played at a level."""
     places = set()
     for unit in played:
         try:
@@ -253,7 +251,7 @@ def kind_name(policy: Policy) -> str:
 
 
 def counts_text(used: int, logged: int, cells: Sequence[Cell] | None) -> str:
-    """How many samples were used, and how many cells there are, if these are given."""
+    """Say how many samples were used, and how many cells there are if `cells` is given."""
     samples = f"{used:,} of {logged:,} samples used" if logged else ""
     if cells is None:
         return samples or "no log"
@@ -262,7 +260,7 @@ def counts_text(used: int, logged: int, cells: Sequence[Cell] | None) -> str:
 
 
 def thinned(places: Floats) -> Floats:
-    """At most `MAX_DOTS` places, always the same ones."""
+    """Return at most `MAX_DOTS` places, always the same ones."""
     if len(places) <= MAX_DOTS:
         return places
     chosen: Ints = np.random.default_rng(0).permutation(len(places))[:MAX_DOTS]
@@ -270,7 +268,7 @@ def thinned(places: Floats) -> Floats:
 
 
 def _scale(panels: Sequence[_Panel], base: PointAlgorithm) -> Normalize | None:
-    """One scale for all panels, wide enough that small differences look small; None if there is no index."""
+    """Return one scale for all panels, wide enough that small differences look small, or None without an index."""
     indices = np.array([cell.index for panel in panels for cell in panel.cells])
     indices = indices[np.isfinite(indices)]
     if not len(indices):
@@ -281,7 +279,7 @@ def _scale(panels: Sequence[_Panel], base: PointAlgorithm) -> Normalize | None:
 
 
 def heights_of(base: PointAlgorithm) -> tuple[float, float]:
-    """From bottom to top of a panel of one dimension: the range of rewards, above room for what was played."""
+    """Return the bottom and top of a one-dimensional panel: the range of rewards, with room for played places below."""
     least, most = base.reward_range
     return least - 0.16 * (most - least), most + 0.08 * (most - least)
 
@@ -293,7 +291,7 @@ def _draw_rows(
     base: PointAlgorithm,
     names: Sequence[str],
 ) -> None:
-    """All panels, in the same colours, and beside them what the colours mean."""
+    """Draw all panels in the same colours, and next to them what the colours mean."""
     panels = [panel for row in rows for panel in row]
     scale = _scale(panels, base)
     heights = heights_of(base) if base.dim == 1 else None
@@ -332,7 +330,7 @@ def _draw_panel(
 def draw_dots(
     axes: Axes, samples: dict[Dots, Floats], heights: tuple[float, float] | None, played_size: float = 1.0
 ) -> None:
-    """Draw samples of all kinds, the smaller the more there are; `played_size` is relative to the usual size."""
+    """Draw samples of all kinds, smaller if there are more; `played_size` is relative to the usual size."""
     for dots in (UNUSED_DOTS, USED_DOTS, PLAYED_DOTS):
         places = thinned(samples[dots])
         if dots is PLAYED_DOTS and heights is not None:  # below all samples
@@ -359,7 +357,7 @@ def _draw_cells(
         boxes.set_facecolor("#ffffff")
     else:
         indices = np.array([cell.index for cell in cells])
-        boxes.set(array=np.ma.masked_invalid(indices), cmap=COLOURS, norm=scale)  # outside a mask there is no colour
+        boxes.set(array=np.ma.masked_invalid(indices), cmap=COLOURS, norm=scale)  # cells without an index get no colour
     axes.add_collection(boxes, autolim=False)
 
 
@@ -369,7 +367,7 @@ def stroke(dots: Dots, size: float) -> dict[str, Any]:
 
 
 def _new_axes(base: PointAlgorithm, rows: Sequence[Sequence[_Panel]]) -> list[Axes]:
-    """The panels of a new figure."""
+    """Make the panels of a new figure."""
     across, down = len(rows[0]), len(rows)
     wide, high = (4.5, 3.8) if base.dim == 2 else (6.2, 3.6)
     figure = Figure(figsize=(wide * across + 1.0, high * down + 1.2), layout="constrained")
@@ -377,7 +375,7 @@ def _new_axes(base: PointAlgorithm, rows: Sequence[Sequence[_Panel]]) -> list[Ax
 
 
 def _counts_by_policy(policies: list[Any]) -> str:
-    """A line for each policy, over all its levels."""
+    """Write a line for each policy, over all its levels."""
     return "\n".join(
         f"{kind_name(one)}: {counts_text(one.used, one.used + one.unused, one.cells())}" for one in policies
     )
@@ -389,7 +387,7 @@ def _draw_title(figure: Figure, title: str | None) -> None:
 
 
 def draw_legend(figure: Figure, panels: Sequence[Any], played_name: str, note: str | None) -> None:
-    """One legend below all panels, for what at least one of them shows."""
+    """Draw one legend below all panels, for what at least one of them shows."""
     handles: list[Any] = []
     words: list[str] = []
     for dots in (UNUSED_DOTS, USED_DOTS, PLAYED_DOTS):
@@ -400,7 +398,7 @@ def draw_legend(figure: Figure, panels: Sequence[Any], played_name: str, note: s
         handles.append(tuple(Line2D([], [], **stroke(dots, max(dots.size * size, 5.0))) for size in sorted(sizes)))
         name = played_name if dots is PLAYED_DOTS else dots.name
         words.append(name if most <= MAX_DOTS else f"{name} (at most {MAX_DOTS:,} drawn)")
-    width = sum(0.085 * len(word) + 0.8 for word in words)  # about, in inches
+    width = sum(0.085 * len(word) + 0.8 for word in words)  # roughly, in inches
     if handles or note is not None:
         figure.legend(
             handles,
@@ -416,7 +414,7 @@ def draw_legend(figure: Figure, panels: Sequence[Any], played_name: str, note: s
 
 
 def write_figure(figure: Figure, path: Path, kind: str) -> None:
-    """Write the figure: the same picture is the same bytes."""
-    # The names of the parts of an svg depend on a salt, which is random by default.
+    """Write the figure so that the same picture gives the same bytes."""
+    # The ids in an svg depend on a salt, which is random by default.
     with matplotlib.rc_context({"svg.hashsalt": "artreplay"}):
         write_whole(path, lambda file: figure.savefig(file, format=kind, dpi=_DPI, metadata=NO_METADATA[kind]))

@@ -1,4 +1,4 @@
-"""The report of a study: one HTML file with a figure, for whoever wants to see what is going on."""
+"""The report of a study: one HTML file with a figure, for people who want to see how it is doing."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from artreplay.replay import Contradiction
 from artreplay.studies import ArmState, Study
 from artreplay.whole_files import write_whole
 
-MAX_WINDOWS = 24  # parts of equal size into which the decisions are divided
-MAX_COLOURED = 8  # arms with a colour of their own
+MAX_WINDOWS = 24  # the decisions are divided into at most this many parts of equal size
+MAX_COLOURED = 8  # arms with their own colour
 MAX_MEANS_DRAWN = 14  # arms whose means are drawn
 MAX_TABLE_ROWS = 200
 _COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#444444")
@@ -35,20 +35,20 @@ class View(NamedTuple):
 
     facts: dict[str, Any]
     place: str
-    number: Ints  # of each unit that was decided on
+    number: Ints  # of each unit of a decision: the number of the decision
     action: list[str]
     state: list[str]
-    reward: Floats  # nan where there is none
-    log_mean: float  # nan without a log that can be added up
+    reward: Floats  # of each unit; nan if there is none
+    log_mean: float  # nan without a log, or if its rewards have no mean
     log_error: float
     arms: list[ArmState]
     log_means: dict[Any, float]
-    online_means: dict[str, float]  # of rewards that came, by the action as a text
+    online_means: dict[str, float]  # mean online rewards, by the action as text
     contradictions: list[Contradiction]
 
 
 def view_of(study: Study) -> View:
-    """Look at a study once: its decisions in order, its arms, and what the log says of them."""
+    """Collect what the report shows of a study: its decisions in order, its arms, and what the log says of them."""
     rows = [row for row in study.rows() if row["number"] is not None]
     reward = np.array([math.nan if row["reward"] is None else row["reward"] for row in rows], np.float64)
     arms = study.arms() if hasattr(study.base, "arms") else []
@@ -85,7 +85,7 @@ def view_of(study: Study) -> View:
 
 
 def study_figure(study: Study) -> Figure:
-    """Draw the rewards of a study beside those of its log, the share and the mean of each arm, and open decisions.
+    """Draw the rewards of a study and its log, the share and the mean of each arm, and open decisions.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def study_figure(study: Study) -> Figure:
 
 def draw_view(view: View) -> Figure:
     """Draw the figure of a view."""
-    with matplotlib.rc_context({"text.parse_math": False}):  # a label may have a $ in it
+    with matplotlib.rc_context({"text.parse_math": False}):  # a label may contain a $
         figure = Figure(figsize=(12, 8.4), layout="constrained")
         panels = figure.subplot_mosaic([["rate", "share"], ["open", "means"]])
         _draw_rate(panels["rate"], view)
@@ -111,12 +111,12 @@ def draw_view(view: View) -> Figure:
         _draw_means(panels["means"], view)
         for panel in panels.values():
             panel.spines[["top", "right"]].set_visible(False)
-        figure.canvas.draw()  # what is typeset later is typeset by other rules
+        figure.canvas.draw()  # the text must be set while these rules hold
     return figure
 
 
 def _windows(view: View) -> list[Ints]:
-    """The places of the decisions, in order, window by window; none without decisions."""
+    """Divide the decisions into windows, in order. There are none without decisions."""
     parts = min(MAX_WINDOWS, len(view.number))
     return np.array_split(np.arange(len(view.number)), parts) if parts else []
 
@@ -259,21 +259,27 @@ tr { border-bottom: 1px solid #e0e0e0; } .warning { border-left: .3rem solid #d5
 
 
 def write_study_report(study: Study, path: str | Path) -> None:
-    """Write the report of a study: one HTML file that needs nothing else.
+    """Write the report of a study as one HTML file that needs no other files.
 
     Parameters
     ----------
     study
         The study to report on.
     path
-        Where to write the file.
+        The file to write.
+
+    >>> import artreplay as ar, pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     study = ar.Study.create(":memory:", ar.MonUCB(arms=["a", "b"], horizon=10))
+    ...     write_study_report(study, pathlib.Path(folder) / "report.html")
+    ...     study.close()
     """
     page = study_page(view_of(study)).encode()
     write_whole(Path(path), lambda file: file.write(page))
 
 
 def study_page(view: View) -> str:
-    """The report as HTML."""
+    """Return the report as HTML."""
     image = io.BytesIO()
     draw_view(view).savefig(image, format="png", dpi=110)
     picture = base64.b64encode(image.getvalue()).decode()
@@ -300,20 +306,20 @@ def _sentences(view: View) -> list[str]:
     if facts["horizon"] is not None:
         lines[0] += f" Its horizon is {facts['horizon']:,} decisions."
     if len(rewards):
-        against = "" if math.isnan(view.log_mean) else f"; the log has {view.log_mean:.4g}"
+        against = "" if math.isnan(view.log_mean) else f", and that of the log is {view.log_mean:.4g}"
         lines.append(f"The mean reward of a decision is {rewards.mean():.4g}{against}.")
     log = facts["log"]
     if log["rows"]:
         share = log["used"] / log["rows"]
         lines.append(f"Of the {log['rows']:,} samples of the log {log['used']:,} were used ({share:.1%}).")
         if facts["drift"] != 0.0 or facts["allowances"]:
-            lines.append("It is read as a log that may be stale, with an allowance for drift.")
+            lines.append("The log may be stale, so its rows have an allowance for drift.")
     else:
         lines.append("There is no log.")
     if facts["late"]:
         lines.append(f"{facts['late']:,} rewards came after their decision had expired, and were refused.")
     if facts["observations"]:
-        lines.append(f"{facts['observations']:,} observations came of actions that nobody had asked for.")
+        lines.append(f"{facts['observations']:,} observations are of actions that nobody asked for.")
     return lines
 
 
@@ -324,8 +330,8 @@ def _warnings(view: View) -> list[str]:
     more = len(view.contradictions) - MAX_MEANS_DRAWN
     rest = f"<p>and {more:,} more arms</p>" if more > 0 else ""
     return [
-        '<div class="warning"><h2>Rewards that contradict the log</h2><p>By more than chance explains; '
-        f"the log may be of other times, or of other people.</p><ul>{some}</ul>{rest}</div>"
+        '<div class="warning"><h2>Rewards that contradict the log</h2><p>They differ by more than chance explains. '
+        f"The log may be from another time, or about other people.</p><ul>{some}</ul>{rest}</div>"
     ]
 
 

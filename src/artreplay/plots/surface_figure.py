@@ -1,4 +1,4 @@
-"""A picture of what a regression thinks of a space: the surface it has fitted, and how sure it is of it."""
+"""A picture of the surface that a regression has fitted, and how far it may be off."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ _DOUBT = LinearSegmentedColormap.from_list("doubt", ["#ffffff", "#f6dfc8", "#e0a
 
 
 class _Fit(NamedTuple):
-    """What is drawn of one level."""
+    """What is drawn for one level."""
 
     level: float | None
     mean: Floats
     deviation: Floats
     dots: dict[Dots, Floats]
-    size: float = 1.0  # of what was played, as the legend draws it
+    size: float = 1.0  # of played places, as the legend draws them
 
 
 def draw_surface(
@@ -60,18 +60,18 @@ def draw_surface(
 ) -> Figure:
     """Draw the surface that a `PointRegression` or `CellRegression` has fitted, and how far it may be off.
 
-    On the left is the expected reward of each box, on the right one standard deviation of it, both with the logged
-    samples that were read and those that were not. In one dimension both are one panel, a line in a band of two
-    deviations. Boxes of cells without samples are empty.
+    The left panel shows the expected reward of each box, and the right panel its standard deviation. Both show the
+    logged samples, used or unread. In one dimension there is one panel, with a line in a band of two standard
+    deviations. Boxes of cells without samples stay empty.
 
     Parameters
     ----------
     policy
         A policy over one of these two regressions.
     path
-        Where to write the figure, a png, pdf or svg, if it is to be written.
+        The file for the figure: a png, pdf or svg. Without it nothing is written.
     level
-        The level to draw; by default each has a row.
+        The level to draw. By default each level has a row.
     played
         Points or allocations to mark.
     title
@@ -90,7 +90,7 @@ def draw_surface(
     if not isinstance(base, (PointRegression, CellRegression)):
         name = type(policy if base is None else base).__name__
         raise InvalidParameter(
-            f"a surface is fitted by PointRegression and CellRegression, got {name}: draw_space draws others"
+            f"policy must be over PointRegression or CellRegression, got {name}. draw_space draws other policies"
         )
     kind = None if path is None else checked_kind(Path(path))
     check_names(names, base)
@@ -115,7 +115,7 @@ def draw_surface(
 
 
 def _fits(policy: Policy, base: Any, levels: Sequence[float | None], played: Sequence[Any]) -> list[_Fit]:
-    """What is drawn, level by level; boxes in the order of their coordinates."""
+    """Return what is drawn, level by level. Boxes are in the order of their coordinates."""
     mean, deviation = base.expectations()
     boxes = base.cell_numbers()
     fits = []
@@ -137,7 +137,7 @@ def _edges(base: Any) -> list[Floats]:
 def _draw_maps(
     figure: Figure, row: Sequence[Axes], fit: _Fit, fits: Sequence[_Fit], base: Any, names: Sequence[str]
 ) -> None:
-    """What is expected, and how far that may be off, side by side; in the same colours at all levels."""
+    """Draw the expected reward and its standard deviation side by side, in the same colours at all levels."""
     x, y = _edges(base)
     parts = (
         ("expected reward", fit.mean, COLOURS, False),
@@ -156,13 +156,13 @@ def _draw_maps(
 
 
 def _range(values: Sequence[Floats]) -> tuple[float, float]:
-    """The lowest and the highest of all that are known; something where nothing is."""
+    """Return the lowest and the highest known value, or any range if none is known."""
     finite = np.concatenate([each[np.isfinite(each)] for each in values])
     return (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 1.0)
 
 
 def _draw_band(axes: Axes, fit: _Fit, base: Any, names: Sequence[str]) -> None:
-    """A line in a band of two standard deviations, over one coordinate."""
+    """Draw a line in a band of two standard deviations, over one coordinate."""
     (edges,) = _edges(base)
     heights = heights_of(base)
     middles = (edges[:-1] + edges[1:]) / 2.0

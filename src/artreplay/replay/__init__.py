@@ -1,4 +1,4 @@
-"""How history reaches an algorithm: the one step, the ledger of unread rows, and the three policies."""
+"""How rows of a log reach an algorithm: one step, the ledger of unread rows, and the three policies."""
 
 from artreplay.replay import drift
 from artreplay.replay.bases import Base, ComponentBase, ObjectBase, as_base, offers_value
@@ -7,16 +7,11 @@ from artreplay.replay.drift import Drift
 from artreplay.replay.drive import Drive
 from artreplay.replay.ledger import Ledger, empty_ledger, enlarged, filled_ledger
 from artreplay.replay.log import AnyHistory, BaseLog, Part, Unknown, checked_unknown, takes_totals
+from artreplay.replay.log_warnings import warn_of_short_horizon
 from artreplay.replay.object_states import shared_generators, state_difference, state_of_base
-from artreplay.replay.policy import (
-    ArtificialReplay,
-    FullStart,
-    Ignorant,
-    Policy,
-    warn_of_short_horizon,
-)
+from artreplay.replay.policy import Policy
 from artreplay.replay.reader import ledger_without_rows
-from artreplay.replay.related import checked_relation
+from artreplay.replay.related import Relation, checked_relation
 from artreplay.replay.saving import decode, encode, load, policy_as_bytes, policy_from_bytes
 from artreplay.replay.standing import Cell, Contradiction, used_counts
 from artreplay.replay.step import (
@@ -35,6 +30,7 @@ from artreplay.replay.step import (
     settle,
     show,
 )
+from artreplay.replay.three_policies import ArtificialReplay, FullStart, Ignorant
 
 __all__ = [
     "AGAIN",
@@ -63,6 +59,7 @@ __all__ = [
     "ObjectBase",
     "Part",
     "Policy",
+    "Relation",
     "Unknown",
     "as_base",
     "certify",

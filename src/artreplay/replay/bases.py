@@ -1,6 +1,6 @@
-"""Bases, as policies see them: units and cells are numbers, and rewards are what the base wants them to be.
+"""Bases: how policies see an algorithm. Units and cells are numbers, and rewards are on the scale of the base.
 
-An `Algorithm` is a base as it stands. `as_base` makes one of everything else that has `propose` and `update`: a marked
+An `Algorithm` is already a base. `as_base` makes one from anything else that has `propose` and `update`: a marked
 component, or any object.
 """
 
@@ -33,9 +33,9 @@ from artreplay.streams import fold
 
 R = TypeVar("R", float, Floats)  # rewards
 
-_UNTOUCHED = -(1 << 62)  # what the spare entries after a proposal hold before it is tried out
-_SPARE = 64  # entries after a proposal: a component that writes too many is caught, and does not crash
-_VALUE_ARGUMENTS = 4  # of the `value` that certified reading asks for: unit, round, unread, fill
+_UNTOUCHED = -(1 << 62)  # fills the spare entries after a proposal, to see later whether something was written there
+_SPARE = 64  # extra entries after a proposal, so that a component that writes too many is caught and does not crash
+_VALUE_ARGUMENTS = 4  # `value(unit, round, unread, fill)`, which certified reading calls
 
 
 class Base(Protocol):
@@ -86,10 +86,10 @@ class Base(Protocol):
 
 
 def as_base(thing: object, plain: bool = False) -> Base:
-    """The base for a policy, over a copy of what it is given.
+    """Return a base for a policy, over a copy of `thing`.
 
-    Where a base says what its arms are worth, rows are read until its choice is certain; not if it is to be `plain`. A
-    model of contexts is an object that says `contextual = True`.
+    If the base offers values of its arms, rows are read until its choice is certain, unless `plain` is set.
+    A model of contexts is an object that says `contextual = True`.
     """
     if isinstance(thing, Algorithm):
         reads_values = offers_value(thing) and not plain
@@ -117,25 +117,25 @@ def as_base(thing: object, plain: bool = False) -> Base:
 
 
 def offers_value(thing: object) -> bool:
-    """Whether rows are read until the choice is certain: where there are values that can be bounded."""
+    """Return whether rows are read until the choice is certain, which needs values that can be bounded."""
     if isinstance(thing, Algorithm):
         return thing.offers_value and thing.reward_range[1] < math.inf
     return not isinstance(thing, type) and len(needed_by(getattr(thing, "value", None))) == _VALUE_ARGUMENTS
 
 
 class OwnBase(HearsContexts):
-    """What the two kinds of bases have in common that users bring along."""
+    """What users' components and users' objects have in common as bases."""
 
     component: Any
     proposes_list = False
     exact = False
     counts_rows = True
-    reads_cell_before_tell = True  # whether the unread rows of a cell are shown before what is told of it
-    hears_origin = False  # whether it tells rows of the log from online rewards
+    reads_cell_before_tell = True  # whether `tell` first shows the unread rows of the cell
+    hears_origin = False  # whether it distinguishes rows of the log from online rewards
     reward_range: RewardRange = (-math.inf, math.inf)
 
     def _take(self, thing: object) -> None:
-        """Look at what every such base may say of itself."""
+        """Check what any such base may declare."""
         name = type(thing).__qualname__
         stated = getattr(thing, "reads_whole_log", False)
         if not isinstance(stated, bool):
@@ -146,21 +146,23 @@ class OwnBase(HearsContexts):
 
     @property
     def thing(self) -> Any:
-        """What the user knows as the base."""
+        """The algorithm as the user knows it."""
         raise NotImplementedError
 
     def log_changed(self) -> None:
-        """The log has grown, or another one is at hand."""
+        """React to a log that has grown or was replaced."""
         if is_certified(self.component):
             self.component.forget()
 
     def allow_drift(self) -> None:
-        """Rows of the log come with an allowance, which the base must want to hear."""
+        """Prepare for rows that come with an allowance. The base must offer `update_logged`."""
         if not self.hears_origin:
-            raise InvalidParameter(f"a base must offer update_logged for drift, {type(self.thing).__name__} does not")
+            raise InvalidParameter(
+                f"a base must offer update_logged for drift, and {type(self.thing).__name__} does not"
+            )
 
     def prepare_values(self) -> int:
-        """Check what a base must say whose choice is to be certain; among how many arms it chooses."""
+        """Check a base that offers values, and return how many arms it chooses from."""
         name, n_arms = type(self.thing).__name__, self._n_arms_to_value()
         if isinstance(n_arms, bool) or not isinstance(n_arms, (int, np.integer)) or n_arms < 1:
             raise InvalidParameter(f"{name} offers value(...), so it must say what it chooses from: arms, or n_arms")
@@ -175,28 +177,28 @@ class OwnBase(HearsContexts):
         return getattr(self.thing, "n_arms", None)
 
     def scaled(self, rewards: R) -> R:
-        """Rewards reach the base as they are."""
+        """Return rewards as they are."""
         return rewards
 
     def checked_reward(self, reward: object) -> float:
-        """A reward that was told."""
+        """Check a reward that was told."""
         return checked_reward(reward, self.reward_range)
 
     def rewards_of(self, history: History) -> Floats:
-        """The rewards of a log, checked."""
+        """Check and return the rewards of a log."""
         return np.asarray(checked_rewards(history, self.reward_range), dtype=np.float64)
 
     def action(self, proposed: Ints, units: int, round_: int) -> Action:
-        """The action that is played for the first `units` entries of a proposal."""
+        """Return the action for the first `units` entries of a proposal."""
         return [self.unit(n) for n in proposed[:units]] if self.proposes_list else self.unit(proposed[0])
 
     def unit(self, number: int) -> Unit:
-        """The unit with a number."""
+        """Return the unit with a number."""
         raise NotImplementedError
 
 
 class ComponentBase(OwnBase):
-    """A component of the user's own: units are numbers, a proposal has at most `width` of them (1 unless it says)."""
+    """A user's component as a base. Units are numbers, and a proposal has at most `width` of them (1 by default)."""
 
     def __init__(self, thing: Any) -> None:
         self._take(thing)
@@ -219,20 +221,20 @@ class ComponentBase(OwnBase):
 
     @property
     def thing(self) -> Any:
-        """The component itself."""
+        """The user's component."""
         return rule_of(self.component)
 
     def proposal_space(self) -> tuple[Ints, Ints]:
-        """Where proposals are written, and the same memory read as plain numbers."""
+        """Return the array that proposals are written to, and the same memory as plain Python numbers."""
         proposal = np.empty(self.width + _SPARE, np.int64)[: self.width]
         return proposal, cast(Ints, memoryview(cast(Any, proposal)))
 
     def is_list(self, action: object) -> bool:
-        """Whether an action that is told is a list of units."""
+        """Return whether an action that is told must be a list of units."""
         return self.proposes_list
 
     def checked_number(self, unit: object) -> int:
-        """A unit is its number."""
+        """Check a unit, which is its own number."""
         if isinstance(unit, bool) or not isinstance(unit, (int, np.integer)) or not 0 <= unit < self.n_arms:
             raise InvalidAction(
                 f"{unit!r} is not a unit of {type(self.thing).__qualname__}, which has 0 to {self.n_arms - 1}"
@@ -240,24 +242,24 @@ class ComponentBase(OwnBase):
         return int(unit)
 
     def may_propose(self, number: int) -> bool:
-        """Whether this is the number of a unit."""
+        """Return whether a unit has this number."""
         return 0 <= number < self.n_arms
 
     def unit(self, number: int) -> Unit:
-        """A number is its unit, if it is one."""
+        """Return a number as its unit, if it is one."""
         if not self.may_propose(number):
             name = type(self.thing).__qualname__
             raise InvalidAction(f"{name} proposed {number}, which is not one of its units, 0 to {self.n_arms - 1}")
         return int(number)
 
     def numbers_of(self, history: History, skip: bool) -> Ints:
-        """The units of the log, which must be numbers of arms."""
+        """Return the unit of each row. The log must hold numbers of arms."""
         if history.points is not None and len(history):
-            raise InvalidHistory(f"{type(self.thing).__qualname__} needs a log of numbered units, got one of points")
+            raise InvalidHistory(f"{type(self.thing).__qualname__} needs a log of numbered units, got a log of points")
         return _numbers_of_labels(history, self.checked_number, skip)
 
     def unit_cells(self, units: Ints) -> UnitCells:
-        """Each unit for itself, or by the component's own `cell(unit)`, which must not change."""
+        """Give each unit its own cell, or the cell that the component's `cell(unit)` names, which must not change."""
         if not self._offers("cell"):
             return table_of(np.arange(self.n_arms, dtype=np.int64))
         numbers: dict[int, int] = {}
@@ -265,22 +267,22 @@ class ComponentBase(OwnBase):
         return table_of(np.array([numbers.setdefault(name, len(numbers)) for name in names], dtype=np.int64))
 
     def make_room(self, need: int) -> None:
-        """Let `need` more samples be shown without an array running over."""
+        """Make room for `need` more rows, so that no array overflows."""
         if self.component.room() < need:
             self.component = with_room(self.component, need)
 
     def _offers(self, method: str) -> bool:
-        return inspect.isfunction(vars(type(self.thing)).get(method))  # it may have a field of that name
+        return inspect.isfunction(vars(type(self.thing)).get(method))  # a field may have the same name
 
     def _try_a_proposal(self) -> None:
-        """Let a copy propose, interpreted: what is wrong with it is then said in a sentence, and not by a crash."""
+        """Let a copy propose in plain Python, so that a mistake gives a clear error and not a crash."""
         out = np.full(self.width + _SPARE, _UNTOUCHED, np.int64)
         method = described(self.thing, "propose")
         try:
             with np.errstate(over="ignore"):
                 units = copied(self.thing).propose_over(None, out, 0)
         except Exception as error:
-            raise InvalidAction(f"{method} could not be run: {type(error).__name__}: {error}") from error
+            raise InvalidAction(f"{method} could not run: {type(error).__name__}: {error}") from error
         if isinstance(units, bool) or not isinstance(units, (int, np.integer)):
             wrong = f"it returned {units!r}" + ("; is `return 1` missing?" if units is None else "")
             raise InvalidAction(f"{method} must return how many units it wrote into out, {wrong}")
@@ -289,39 +291,41 @@ class ComponentBase(OwnBase):
         if (out[self.width :] != _UNTOUCHED).any():
             places = int(np.flatnonzero(out != _UNTOUCHED)[-1]) + 1
             raise InvalidAction(
-                f"{method} wrote {places} units, and there is a place for {self.width}; a component that means to "
-                "propose more must offer `width`"
+                f"{method} wrote {places} units, and there is room for {self.width}. A component that proposes more "
+                "must offer `width`"
             )
 
     def _try_the_last_arm(self) -> None:
-        """Show a copy the last arm: compiled code does not look whether an array is too short."""
+        """Show a copy the last arm, because compiled code does not notice an array that is too short."""
         try:
             with np.errstate(over="ignore"):
                 with_room(copied(self.thing), 1).update(self.n_arms - 1, 0.0)
         except IndexError:
             raise InvalidParameter(
                 f"{type(self.thing).__qualname__} says that it has {self.n_arms} arms, and its update of arm "
-                f"{self.n_arms - 1} ran over an array"
+                f"{self.n_arms - 1} went past the end of an array"
             ) from None
 
 
 class ObjectBase(OwnBase):
-    """Any object with `propose()` and `update(unit, reward)`: units are numbered as they are met.
+    """Any object with `propose()` and `update(unit, reward)` as a base. Units get numbers when they are first seen.
 
-    An object that offers `check_unit(unit)` or `check_reward(reward)`, which raise a ValueError for what it cannot
-    use, is asked about everything that is logged or told before it is shown any of it. What else it may offer:
-    `cell(unit)`, which names the cell a unit lies in and always gives the same name; `propose(round)`, and
-    `update_logged(unit, reward, allowance)`, which are called where they are there.
+    An object may also offer these methods:
+    - `check_unit(unit)` and `check_reward(reward)` raise a ValueError for what the object cannot use. They are called
+      for everything that is logged or told before the object is shown any of it.
+    - `cell(unit)` names the cell of a unit, and always gives the same name.
+    - `propose(round)` takes the number of the round.
+    - `update_logged(unit, reward, allowance)` is called in place of `update` for rows of the log.
     """
 
     def __init__(self, thing: Any) -> None:
         self._take(thing)
         self._thing = copy.deepcopy(thing)
-        self.component = self  # it numbers what the object says
+        self.component = self  # translates between the object's units and their numbers
         self.width = 1
         self._units: list[Any] = []
         self._numbers: dict[Hashable, int] = {}
-        self._names: dict[int, Hashable] = {}  # of the cells that units lie in
+        self._names: dict[int, Hashable] = {}  # of the cell of each unit, by the unit's number
         self._checks_units = callable(getattr(thing, "check_unit", None))
         self._checks_rewards = callable(getattr(thing, "check_reward", None))
         self._hears_rounds = takes_something(getattr(thing, "propose", None))
@@ -330,17 +334,17 @@ class ObjectBase(OwnBase):
 
     @property
     def thing(self) -> Any:
-        """The object itself."""
+        """The user's object."""
         return self._thing
 
     # -- what the step calls ------------------------------------------------------------------------------------
 
     def propose_over(self, ledger: object, out: list[int], round_: int) -> int:
-        """Ask the object, and number what it says."""
+        """Ask the object for a proposal, and write the numbers of its units."""
         proposal = self.thing.propose(int(round_)) if self._hears_rounds else self.thing.propose()
         if proposal is None:
             method = described(self.thing, "propose")
-            raise InvalidAction(f"{method} must return a unit or a list of units, it returned None")
+            raise InvalidAction(f"{method} must return a unit or a list of units, got None")
         self.proposes_list = isinstance(proposal, list)
         units = proposal if self.proposes_list else [proposal]
         if not units:
@@ -362,7 +366,7 @@ class ObjectBase(OwnBase):
             self.thing.update(self.unit(number), float(reward))
 
     def value(self, number: int, round_: int, unread: int, fill: float) -> float:
-        """What a unit is worth to the object if `unread` more rows, each with the reward `fill`, were shown."""
+        """Return what a unit is worth to the object once `unread` more rows with the reward `fill` are shown."""
         return float(self.thing.value(self._units[number], int(round_), int(unread), float(fill)))
 
     value_bounds = exact_bounds
@@ -373,11 +377,11 @@ class ObjectBase(OwnBase):
             self.thing.note_unread(int(rows))
 
     def room(self) -> int:
-        """An object looks after its own memory."""
+        """Return unlimited room, because an object manages its own memory."""
         return UNBOUNDED
 
     def make_room(self, need: int) -> None:
-        """An object looks after its own memory."""
+        """Do nothing, because an object manages its own memory."""
 
     def reseed(self, key: int) -> None:
         """Pass a key on to an object that draws at random, or to the generators it keeps."""
@@ -390,16 +394,16 @@ class ObjectBase(OwnBase):
     # -- units and rewards --------------------------------------------------------------------------------------
 
     def proposal_space(self) -> tuple[Ints, Ints]:
-        """Where proposals are written; as many units as the object likes."""
+        """Return the list that proposals are written to; it grows as the object needs."""
         proposal = cast(Ints, [0])
         return proposal, proposal
 
     def is_list(self, action: object) -> bool:
-        """Each action says for itself: an object may propose a list now and a single unit next."""
+        """Return whether an action is a list. An object may propose a list in one round and a unit in the next."""
         return isinstance(action, list)
 
     def checked_number(self, unit: object) -> int:
-        """The number of a unit, a new one if it was never seen."""
+        """Return the number of a unit, and give it a new number if it was never seen."""
         key = _hashable(unit)
         try:
             number = self._numbers.get(key)
@@ -417,22 +421,22 @@ class ObjectBase(OwnBase):
         return number
 
     def may_propose(self, number: int) -> bool:
-        """Whether this is the number of a unit that was met."""
+        """Return whether a unit has this number."""
         return 0 <= number < len(self._units)
 
     def unit(self, number: int) -> Unit:
-        """The unit with a number, as it was first seen."""
+        """Return the unit with a number, as it was first seen."""
         return _own_copy(self._units[number])
 
     def checked_reward(self, reward: object) -> float:
-        """A reward that was told."""
+        """Check a reward that was told."""
         value = super().checked_reward(reward)
         if self._checks_rewards:
             _ask(self.thing.check_reward, value)
         return value
 
     def rewards_of(self, history: History) -> Floats:
-        """The rewards of a log, checked."""
+        """Check and return the rewards of a log."""
         rewards = super().rewards_of(history)
         if self._checks_rewards:
             for value, row in zip(*np.unique(rewards, return_index=True), strict=True):
@@ -443,14 +447,14 @@ class ObjectBase(OwnBase):
         return rewards
 
     def numbers_of(self, history: History, skip: bool) -> Ints:
-        """The number of the unit in each row; an object without `check_unit` is taken to know every unit."""
+        """Return the number of the unit in each row. Without `check_unit` the object accepts every unit."""
         if history.points is None:
             return _numbers_of_labels(history, self.checked_number, skip)
         units = (history.unit(row) for row in range(len(history)))
         return _numbers(units, lambda row: row, self.checked_number, skip)
 
     def prepare_values(self) -> int:
-        """Check what a base must say whose choice is to be certain; its arms are all numbered."""
+        """Check an object that offers values, and number its arms."""
         n_arms = super().prepare_values()
         for arm in getattr(self.thing, "arms", range(n_arms)):
             self.checked_number(arm)
@@ -463,14 +467,14 @@ class ObjectBase(OwnBase):
     # -- cells --------------------------------------------------------------------------------------------------
 
     def unit_cells(self, units: Ints) -> UnitCells:
-        """The object's own cells, numbered in the order of the log; all others are the last one, without rows."""
+        """Number the object's own cells in the order of the log. All cells without rows share the last number."""
         numbers: dict[Hashable, int] = {}
         for number in units.tolist():
             numbers.setdefault(self.cell_name(number), len(numbers))
         return UnitCells(NamedCells(self, numbers), len(numbers) + 1)
 
     def cell_name(self, number: int) -> Hashable:
-        """The name of the cell a unit lies in: the object's own, which must not change, or the number."""
+        """Return the name of a unit's cell: what the object's `cell` says, which must not change, or its number."""
         if not self._has_cells:
             return number
         name: Hashable = self.thing.cell(self._units[number])
@@ -483,22 +487,22 @@ class ObjectBase(OwnBase):
 
 
 class NamedCells:
-    """The cells of an object, by their names."""
+    """The cells of an object by name."""
 
     def __init__(self, base: ObjectBase, numbers: dict[Hashable, int]) -> None:
-        """`numbers` has the number of each cell that the log has rows of."""
+        """`numbers` holds the number of each cell that has rows in the log."""
         self._base, self._numbers = base, numbers
 
     def find(self, algorithm: object, unit: int) -> int:
-        """The cell a unit lies in; the last one, without rows, for any that the log has no rows of."""
+        """Return the cell of a unit, or the last cell, which is empty, if the log has no rows for it."""
         return self._numbers.get(self._base.cell_name(unit), len(self._numbers))
 
     def share(self, algorithm: object, ledger: object, cell: int) -> None:
-        """Nothing is ever divided."""
+        """Do nothing, because these cells are never divided."""
 
 
 def _numbers_of_labels(history: History, number: Callable[[object], int], skip: bool) -> Ints:
-    """The numbers of the rows of a log of labels; a label that is in no row is not asked about."""
+    """Return the unit number of each row of a log of labels. Labels that no row has are not looked up."""
     present, codes = np.unique(history.codes, return_inverse=True)
     labels = [history.labels[code] for code in present.tolist()]
     table = _numbers(labels, lambda place: int(np.argmax(codes == place)), number, skip)
@@ -508,9 +512,9 @@ def _numbers_of_labels(history: History, number: Callable[[object], int], skip: 
 def _numbers(
     units: Iterable[object], row_of: Callable[[int], int], number: Callable[[object], int], skip: bool
 ) -> Ints:
-    """The numbers of units, and −1 for those to skip; if all would be skipped, the log is refused.
+    """Return the numbers of units, with −1 for those to skip. Refuse the log if all would be skipped.
 
-    `row_of` says where in the log a unit is first.
+    `row_of` returns the first row of the log that has a given unit.
     """
     numbers: list[int] = []
     refused: InvalidHistory | None = None
@@ -524,13 +528,13 @@ def _numbers(
             numbers.append(-1)
     table = np.array(numbers, dtype=np.int64)
     if refused and (table < 0).all():
-        problem = f'{refused.args[0]}, and so is every other: unknown="skip" must leave at least one row of the log'
+        problem = f'{refused.args[0]}. So is every other unit, and unknown="skip" must leave at least one row'
         raise InvalidHistory(problem, what="unit", row=refused.row)
     return table
 
 
 def _ask(check: Callable[[object], object], value: object) -> None:
-    """Let the object check a value; its own words become the error."""
+    """Let the object check a value, and pass its own words on as the error."""
     try:
         check(value)
     except InvalidAction:
@@ -540,12 +544,12 @@ def _ask(check: Callable[[object], object], value: object) -> None:
 
 
 def _own_copy(unit: object) -> object:
-    """A unit that nobody else can change: arrays are changed in place by many."""
+    """Copy a unit if it is an array, because callers may change arrays in place."""
     return unit.copy() if isinstance(unit, np.ndarray) else unit
 
 
 def _hashable(unit: object) -> Hashable:
-    """Points arrive as arrays or lists of floats; equal points are one unit."""
+    """Turn a unit into something hashable. Equal points, as arrays or lists of floats, become equal tuples."""
     if isinstance(unit, np.ndarray):
         return tuple(unit.tolist()) if unit.ndim else unit.item()
     return unit.item() if isinstance(unit, np.generic) else unit

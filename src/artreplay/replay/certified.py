@@ -1,13 +1,13 @@
-"""Certified reading: rows are read until the choice is certain, whatever the rows say that were not read.
+"""Certified reading: rows are read until the choice is certain, whatever the unread rows contain.
 
-A base that offers `value(unit, round, unread, fill)` says what an arm is worth if `unread` more rows of the log, each
-with the reward `fill`, were shown. If no value falls when a reward rises, the lowest and the highest reward give
-bounds. An arm is played once its lower bound lies above the upper bounds of all others: it is the best whatever the
-unread rows are, hence for those that there are.
+A base that offers `value(unit, round, unread, fill)` says what an arm would be worth if `unread` more rows of the log
+were shown, each with the reward `fill`. If a value never falls when a reward rises, the lowest and the highest reward
+give bounds. An arm is played once its lower bound lies above the upper bounds of all others, because then it is the
+best arm whatever the unread rows contain.
 
-An exact value can take long to compute. A base may therefore say first between which two numbers a value lies
-(`value_bounds`), and the value itself is computed only where it can matter to the choice. The arm that is played and
-the row that is shown are always the ones that the exact values call for.
+An exact value can take long to compute. A base may therefore first give two numbers that a value lies between
+(`value_bounds`). The exact value is computed only where it can change the choice, and the arm that is played and the
+row that is shown are always those that exact values would lead to.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from artreplay.replay.step import BAD_VALUE, CERTAIN
 if TYPE_CHECKING:
     from artreplay.replay.ledger import Ledger
 
-_SLACK = 1e-9  # a sum added row by row can pass its bound by rounding
+_SLACK = 1e-9  # rounding can push a sum, added row by row, past its bound
 
 
 class HasValues(Protocol):
-    """What can be read until its choice is certain."""
+    """A rule whose choice can be certain before all rows are read."""
 
     def value(self, unit: int, round_: int, unread: int, fill: float) -> float: ...
     def value_bounds(self, unit: int, round_: int, unread: int, fill: float, exact: bool) -> tuple[float, float]: ...
@@ -43,24 +43,24 @@ class HasValues(Protocol):
 
 @compiled(scratch=("allowed", "high", "high_least", "low", "low_most", "waiting", "round", "changed", "segment"))
 class Certified(NamedTuple):
-    """A base by the values of its arms, and the bounds on them in the round at hand."""
+    """A base that offers values of its arms, and the bounds on these values in the current round."""
 
-    rule: HasValues  # what offers the values
-    bottom: float  # the lowest reward there can be
-    top: float  # ... and the highest
+    rule: HasValues  # the user's or our own algorithm, which offers the values
+    bottom: float  # the lowest possible reward
+    top: float  # the highest possible reward
     allowed: Ints  # of each arm: 0 if it cannot be chosen now
-    high: Floats  # of each arm: its value if all unread rows have the highest reward is at most this
-    high_least: Floats  # ... and at least this; the same number once the value is exact
-    low: Floats  # its value if they all have the lowest reward is at least this
-    low_most: Floats  # ... and at most this
+    high: Floats  # of each arm: its value is at most this if all unread rows have the highest reward
+    high_least: Floats  # ... and at least this; equal to `high` once the value is exact
+    low: Floats  # of each arm: its value is at least this if all unread rows have the lowest reward
+    low_most: Floats  # ... and at most this; equal to `low` once the value is exact
     waiting: Ints  # of each arm: rows of the log that are unread
-    round: Ints  # which the bounds are of, −1 if they are out of date; in one entry
-    changed: Ints  # the arm whose bounds alone are out of date, −1 if there is none; in one entry
-    segment: Ints  # from which is chosen, in one entry; units are arm · n_segments + segment
-    n_segments: int  # 1 where contexts make none
+    round: Ints  # one entry: the round of the bounds, −1 if they are out of date
+    changed: Ints  # one entry: the only arm whose bounds are out of date, −1 if there is none
+    segment: Ints  # one entry: the segment of the current choice; a unit is arm · n_segments + segment
+    n_segments: int  # 1 without contexts
 
     def propose_over(self, ledger: Ledger, out: Ints, round_: int) -> int:
-        """The arm to be played, which is CERTAIN, or one whose next row is to be shown first."""
+        """Propose the arm to play and return CERTAIN, or propose an arm whose next row must be shown first."""
         everything = self.round[0] != round_
         total = 0
         for arm in range(len(self.high)):
@@ -85,12 +85,12 @@ class Certified(NamedTuple):
             self.forget()
 
     def unit(self, arm: int) -> int:
-        """The unit of an arm in the segment at hand."""
+        """Return the unit of an arm in the current segment."""
         unit: int = arm * self.n_segments + self.segment[0]
         return unit
 
     def bound(self, arm: int, round_: int) -> bool:
-        """Find the bounds on the value of an arm; whether they are such."""
+        """Compute the bounds on the value of an arm. Return whether they are valid."""
         if self.allowed[arm] == 0:
             return True
         unread = self.waiting[arm]
@@ -102,12 +102,12 @@ class Certified(NamedTuple):
         self.high_least[arm] = high_least
         self.low[arm] = low
         self.low_most[arm] = low_most
-        # Written so that nan fails it.
+        # Written so that nan fails the test.
         sound: bool = low <= high + _SLACK and low > -math.inf and (high < math.inf or low == math.inf)
         return sound
 
     def choose(self, out: Ints, round_: int, unread: int) -> int:
-        """The arm of the highest upper bound if it is certain; else whose row to show."""
+        """Choose the arm with the highest upper bound if it is certain to win, else an arm whose next row to show."""
         best = self.highest(False, round_)
         out[0] = self.unit(best)
         if unread == 0:
@@ -122,7 +122,7 @@ class Certified(NamedTuple):
         return CERTAIN
 
     def highest(self, only_unread: bool, round_: int) -> int:
-        """The arm of the highest upper bound, the lowest among equals; `only_unread` asks for one with unread rows."""
+        """Return the first arm with the highest upper bound; `only_unread` looks only at arms with unread rows."""
         best = -1
         floor = -math.inf  # the highest upper bound is at least this
         for arm in range(len(self.high)):
@@ -144,17 +144,17 @@ class Certified(NamedTuple):
         return best
 
     def can_win(self, arm: int, best: int, round_: int) -> bool:
-        """Whether an arm that its bounds do not rule out may turn out better than the best one."""
+        """Return whether an arm that the bounds do not rule out may still beat the best one."""
         if self.is_known(arm) and self.is_known(best):
             return False
-        if self.high_least[arm] + _SLACK < self.low_most[best]:  # else exact values cannot rule it out either
+        if self.high_least[arm] + _SLACK < self.low_most[best]:  # otherwise exact values cannot rule it out either
             self.settle_low(best, round_)
             if self.high_least[arm] + _SLACK < self.low[best]:
                 self.settle_high(arm, round_)
         return not self.high[arm] + _SLACK < self.low[best]
 
     def settle_high(self, arm: int, round_: int) -> None:
-        """Compute the exact upper bound of an arm; if it has no unread rows, the lower bound is the same."""
+        """Compute the exact upper bound of an arm, which is also its lower bound if it has no unread rows."""
         if self.high_least[arm] < self.high[arm]:
             value = self.rule.value(self.unit(arm), round_, self.waiting[arm], self.top)
             self.high[arm] = self.high_least[arm] = value
@@ -169,12 +169,12 @@ class Certified(NamedTuple):
             self.low[arm] = self.low_most[arm] = self.rule.value(self.unit(arm), round_, self.waiting[arm], self.bottom)
 
     def is_known(self, arm: int) -> bool:
-        """Whether unread rows cannot change the value of an arm: there are none, or it is infinite anyway."""
+        """Return whether unread rows cannot change the value of an arm: it has none, or its value is infinite."""
         exact: bool = self.waiting[arm] == 0 or self.low[arm] == math.inf
         return exact
 
     def forget(self) -> None:
-        """The log has changed: the bounds are out of date."""
+        """Mark all bounds as out of date, because the log has changed."""
         self.round[0] = -1
 
     def reseed(self, key: np.uint64) -> None:
@@ -193,27 +193,27 @@ class Certified(NamedTuple):
         self.mark_changed(unit)
 
     def load(self, unit: int, samples: int, total: float) -> None:
-        """Take in many rows of the log at once, by their number and the sum of their rewards."""
+        """Take in many rows of the log in one step, as their number and the sum of their rewards."""
         self.rule.load(unit, samples, total)
         self.mark_changed(unit)
 
     def mark_changed(self, unit: int) -> None:
-        """The bounds of an arm are out of date; those of all, if there is another such arm."""
+        """Mark the bounds of an arm as out of date, and all bounds if another arm is already marked."""
         if unit % self.n_segments != self.segment[0]:
-            return  # it has no part in the choice at hand
+            return  # a unit of another segment does not take part in this choice
         arm = unit // self.n_segments
         if self.changed[0] >= 0 and self.changed[0] != arm:
             self.round[0] = -1
         self.changed[0] = arm
 
     def propose(self, out: Ints) -> int:
-        """What the base would play as things stand."""
+        """Propose what the rule itself would play now."""
         units: int = self.rule.propose(out)
         return units
 
 
 def certify(rule: HasValues, n_arms: int, bottom: float, top: float, n_segments: int = 1) -> Certified:
-    """A base whose values nobody has asked for yet."""
+    """Wrap a rule that offers values. No value has been computed yet."""
     return Certified(
         rule,
         float(bottom),
@@ -232,22 +232,22 @@ def certify(rule: HasValues, n_arms: int, bottom: float, top: float, n_segments:
 
 
 def is_certified(component: object) -> TypeGuard[Certified]:
-    """Whether a component is read until its choice is certain."""
+    """Return whether a component is read until its choice is certain."""
     return isinstance(component, Certified)
 
 
 def rule_of(component: Any) -> Any:
-    """The component itself, without what reads rows until its choice is certain."""
+    """Return the component itself, without the `Certified` wrapper if it has one."""
     return component.rule if is_certified(component) else component
 
 
 def with_rule(component: Any, rule: Any) -> Any:
-    """A component with another one in its place, inside what reads rows until its choice is certain."""
+    """Return a component with `rule` in its place, inside the `Certified` wrapper if it has one."""
     return component._replace(rule=rule) if is_certified(component) else rule
 
 
 def complaint(algorithm: Certified, number: int, unit: object, name: str) -> str:
-    """What is wrong with the value of a unit, in a sentence that names the user's class."""
+    """Say what is wrong with the value of a unit, in a sentence that names the user's class."""
     arm = number // algorithm.n_segments
     high, low, unread = (float(algorithm.high[arm]), float(algorithm.low[arm]), int(algorithm.waiting[arm]))
     if unread == 0 or math.isnan(high) or math.isnan(low):

@@ -1,6 +1,6 @@
-"""Logs that may be stale or biased: how far the mean of a logged row may lie from today's, its allowance.
+"""Logs that may be stale or biased. The allowance of a row is how far its mean may lie from today's mean.
 
-It is a column of the log, as the reward is. `drift=` gives all rows the same, or those of an arm.
+Allowances are a column of the log, like rewards. `drift=` gives all rows the same allowance, or all rows of an arm.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from artreplay.replay.bases import Base
 if TYPE_CHECKING:
     from artreplay.replay.log import AnyHistory
 
-NO_DRIFT_OF_TOTALS = "drift is for rows that are shown one at a time: totals have no place for it"
+NO_DRIFT_OF_TOTALS = "drift is for rows that are shown one at a time, and totals are not: leave drift out"
 _DAY = np.timedelta64(1, "D")
 
 
@@ -29,9 +29,9 @@ def age(rate: float, now: object, times: object) -> Floats:
     Parameters
     ----------
     rate
-        The allowance for each unit of time that has passed since a row was logged; for dates, for each day.
+        How much the allowance grows for each unit of time since a row was logged. For dates the unit is a day.
     now
-        The time of today, of the same kind as `times`.
+        The current time, of the same kind as `times`.
     times
         The time of each row: numbers or dates.
 
@@ -45,13 +45,15 @@ def age(rate: float, now: object, times: object) -> Floats:
     """
     rate = _checked_allowance(rate, "rate")
     if times is None or isinstance(times, (str, bytes)):
-        raise InvalidParameter(f"times must be one time for each row of the log, got {times!r}: pass the values")
+        raise InvalidParameter(
+            f"times must hold one time for each row of the log, got {times!r}. Pass the values themselves"
+        )
     logged, present = (
         column.astype("datetime64[us]") if column.dtype.kind in "OUS" else column
         for column in (np.asarray(times), np.asarray(now))
     )
     if logged.ndim != 1 or (logged.dtype.kind == "M") != (present.dtype.kind == "M"):
-        raise InvalidParameter(f"times must be one time for each row, of the same kind as now, got {now!r}")
+        raise InvalidParameter(f"times must hold one time for each row, of the same kind as now, which is {now!r}")
     passed = (present - logged) / _DAY if logged.dtype.kind == "M" else present.astype(np.float64) - logged
     ages: Floats = np.asarray(passed, np.float64)
     bad = np.flatnonzero(~(ages >= 0.0))
@@ -61,21 +63,23 @@ def age(rate: float, now: object, times: object) -> Floats:
 
 
 class Drift:
-    """Where the allowances of a policy come from: one number for all rows, one for each arm, or its log."""
+    """Where a policy gets its allowances: one number for all rows, one number for each arm, or a column of the log."""
 
     def __init__(self, value: object, base: Base, from_log: bool = False) -> None:
-        """`from_log` says that the log has a column of them, and `value` is 0 then."""
+        """`from_log` says that the log has a column of allowances. `value` must be 0 then."""
         low, high = base.reward_range
         self.from_log, self.width = from_log, high - low
         self._scale = self.width if isinstance(base, Algorithm) and base.scales else 1.0
-        # Of all units in one entry, or of each unit.
+        # One entry for all units, or one entry for each unit.
         self._of_units = _by_arm(value, base) if isinstance(value, Mapping) else np.array([_number(value)])
         self._by_arm = isinstance(value, Mapping)
         self.is_there = from_log or bool(self._of_units.any())
         if from_log and self._of_units.any():
             raise InvalidParameter("drift must be left out where the log has allowances of its own")
         if not self._by_arm and self._of_units[0] >= self.width:
-            raise InvalidParameter("drift is as wide as the range of rewards: the log says nothing, use Ignorant")
+            raise InvalidParameter(
+                "drift must be less than the width of the range of rewards, or the log says nothing. Use Ignorant"
+            )
 
     @property
     def value(self) -> float | list[float]:
@@ -85,25 +89,27 @@ class Drift:
 
     @classmethod
     def restore(cls, value: float | list[float], from_log: bool, base: Base) -> Drift:
-        """The same again, for a base that was made again as well."""
+        """Make the same allowances for a base that was made again."""
         if not isinstance(value, list):
             return cls(value, base, from_log)
         return cls({base.unit(number): of_unit for number, of_unit in enumerate(value)}, base, from_log)
 
     def check_log(self, history: AnyHistory) -> None:
-        """Refuse a log that has allowances, or lacks them, where the policy was made otherwise."""
+        """Refuse a log that has allowances if the policy was made without them, and the other way round."""
         if history.has_allowances and not self.from_log:
-            raise InvalidParameter("the log has allowances now, and had none when the policy was made: make it again")
+            raise InvalidParameter(
+                "the log has allowances now, and had none when the policy was made. Make the policy again"
+            )
         if self.from_log and not history.has_allowances and history.n_rows:
-            raise InvalidParameter("the log must have allowances, as it had when the policy was made")
+            raise InvalidParameter("the log must have allowances, because it had them when the policy was made")
 
     @property
     def leaves_out_arms(self) -> bool:
-        """Whether all rows of some arm say nothing."""
+        """Whether the allowance of some arm is so wide that its rows say nothing."""
         return bool((self._of_units >= self.width).any())
 
     def of_rows(self, units: Ints, column: Floats | None) -> Floats | None:
-        """The allowances of rows of these units, in units of the reward; `column` is what the log says."""
+        """Return the allowances of rows of these units, on the scale of rewards; `column` is what the log says."""
         if not self.is_there:
             return None
         if self.from_log:
@@ -111,19 +117,19 @@ class Drift:
         return self._of_units[units] if self._by_arm else np.full(len(units), self._of_units[0])
 
     def scaled(self, allowances: Floats) -> Floats:
-        """Allowances as the base sees them."""
+        """Return allowances on the scale of the base."""
         return allowances / self._scale
 
 
 def _number(value: object) -> float:
     if isinstance(value, str):
         raise InvalidParameter(
-            f"drift must be a number or a dict of numbers by arm, got {value!r}: a column is named where the log is "
-            f"opened, open_history(..., allowance={value!r})"
+            f"drift must be a number or a dict of numbers by arm, got {value!r}. Name a column where you open the log: "
+            f"open_history(..., allowance={value!r})"
         )
     if np.asarray(value).ndim > 0:
         raise InvalidParameter(
-            "drift must be a number or a dict of numbers by arm: allowances of rows belong to the log, "
+            "drift must be a number or a dict of numbers by arm, got an array. Allowances of rows belong to the log: "
             "History(..., allowance=)"
         )
     return _checked_allowance(value, "drift")

@@ -1,4 +1,4 @@
-"""`Drive` repeats the step over a base and a ledger. It alone knows two speeds, growth, reading and interruptions."""
+"""`Drive` repeats the step over a base and a ledger. Only this file knows two speeds, growth and interruptions."""
 
 from __future__ import annotations
 
@@ -36,18 +36,19 @@ from artreplay.replay.step import (
     take_rounds,
 )
 
-FIRST_STEPS = 1  # in the first slice of a call: a step over a large table can take a second
-SLOW_CALLS = 3  # in a row: the machine may have been busy with something else during one
-SLOW_SLICE = 1e-3  # seconds: a quicker one gains nothing by machine code, which must be handed its arrays first
+FIRST_STEPS = 1  # steps in the first slice of a call, because a step over a large table can take a second
+SLOW_CALLS = 3  # slow calls in a row before compiling, because the machine may have been busy during one
+SLOW_SLICE = 1e-3  # seconds; below this, handing arrays to machine code costs more than it saves
 
-_CUT = -1  # where the number of a thread would be: what was to be done was cut in two
+_CUT = -1  # stands in place of a thread's number after a step was interrupted
 
 
 class Drive:
-    """Runs the step over a base and a ledger at the speed that pays, and gives it the room and the rows it stops for.
+    """Runs the step over a base and a ledger at the faster speed, and supplies the room and the rows it stops for.
 
-    What must be whole is done between `enter` and `leave`: a slice of a loop with the rows and the room it asks for, a
-    whole `tell`, a log that grows. A Ctrl-C in between leaves a base that nobody can use, and every later call says so.
+    Work that must be whole is done between `enter` and `leave`: a slice of a loop with the rows and the room it asks
+    for, a whole `tell`, or opening a log that has grown. If Ctrl-C interrupts such work, the base may be half changed,
+    so every later call raises an error that says so.
     """
 
     def __init__(self, base: Base) -> None:
@@ -56,28 +57,28 @@ class Drive:
         self.proposal, self.proposed = base.proposal_space()
         self.ledger: Ledger | RelatedRows = ledger_without_rows(base)
         self.reader: Reader | None = None
-        self._parts: tuple[Any, ...] = ()  # of a step, as interpreted code reads them fastest
-        self._fills = True  # whether arrays of the base can run over
-        self._slow_calls = 0  # calls in a row of which even the first slice was worth compiling
-        # A component of the user's own may use its arrays as arrays, and its counters may wrap around.
+        self._parts: tuple[Any, ...] = ()  # what a step needs, in the form that interpreted code reads fastest
+        self._fills = True  # whether arrays of the base can fill up
+        self._slow_calls = 0  # calls in a row in which the first slice was slow enough to compile for
+        # A user's component may need real arrays, and its counters may wrap around.
         self._is_own = isinstance(base, ComponentBase)
-        self._inside = 0  # the thread that is changing something
+        self._inside = 0  # the number of the thread that is changing something, else 0
 
     # -- one thread at a time, and whole ----------------------------------------------------------------------
 
     def enter(self) -> None:
-        """Something is about to change."""
+        """Note that something is about to change."""
         if self._inside:
             self.check_whole()
         self._inside = threading.get_ident()
 
     def leave(self, error: BaseException | None = None) -> None:
-        """All is changed, or an error came out of it: what is no ordinary error has cut a step in two."""
+        """Note that the change is over. After an error such as Ctrl-C, only half of it may have been done."""
         self._inside = 0 if error is None or isinstance(error, Exception) else _CUT
 
     @contextmanager
     def whole(self) -> Iterator[None]:
-        """What is done here is done whole; it may be a part of something larger."""
+        """Keep what is done inside whole; it may be a part of larger work by the same thread."""
         if self._inside == threading.get_ident():
             yield
             return
@@ -90,31 +91,31 @@ class Drive:
         self.leave()
 
     def check_whole(self) -> None:
-        """Refuse to go on, or to be saved, after a step was cut in two or while another thread is using the policy."""
+        """Refuse to go on, or to be saved, after an interrupted step or while another thread uses the policy."""
         if self._inside == 0:
             return
         if self._inside not in (_CUT, threading.get_ident()):
-            raise Interrupted("a policy belongs to one thread at a time, and another thread is using this one")
+            raise Interrupted("only one thread at a time may use a policy, and another thread is using this one")
         raise Interrupted(
-            "this policy was interrupted in the middle of a step: load it from where it was saved, or make it again"
+            "this policy was interrupted in the middle of a step. Load it from where it was saved, or make it again"
         )
 
     @property
     def is_busy(self) -> bool:
-        """Whether something is being changed, or was cut in two."""
+        """Whether something is being changed, or was interrupted."""
         return self._inside != 0
 
     @property
     def is_cut(self) -> bool:
-        """Whether a step was cut in two."""
+        """Whether a step was interrupted."""
         return self._inside == _CUT
 
     # -- the step ---------------------------------------------------------------------------------------------
 
     def settle(self, chooser: Any = None) -> int:
-        """Repeat the step until there is something to play; how many units that is.
+        """Repeat the step until there is something to play. Return how many units that is.
 
-        `chooser` proposes in place of the base, and is shown what the base is shown.
+        `chooser` proposes in place of the base, and is shown the same rows as the base.
         """
         return self._run(settle, None, chooser)
 
@@ -124,18 +125,19 @@ class Drive:
         self._run(read_to_end, np.asarray(units, np.int64))
 
     def has_unread(self, units: Iterable[int]) -> bool:
-        """Whether a cell of these units has unread rows."""
+        """Return whether a cell of these units has unread rows."""
         component, ledger, _, _ = self._parts or self._viewed()
         return any(ledger.first_unread(ledger.locate(component, unit)) != NO_ROW for unit in units)
 
     def take(self, samples: list[tuple[int, float]]) -> None:
-        """Show the base what was played in a round, which is over then.
+        """Show the base what was played in a round, and end the round.
 
-        If the base raises at one of several units, those before it count, and the others can be told by themselves.
+        If the base raises an error at one of several units, the units before it count, and the caller can tell the
+        others.
         """
         _, _, position, update = self._parts or self._viewed()
         if self._fills:
-            self._make_room(len(samples) + len(self.proposal))  # a step looks for room for a whole proposal
+            self._make_room(len(samples) + len(self.proposal))  # a step asks for the room of a whole proposal
             _, _, position, update = self._parts or self._viewed()
         shown = 0
         try:
@@ -143,7 +145,7 @@ class Drive:
                 update(unit, reward)
                 shown += 1
         finally:
-            if shown > 0:  # the round is over, also if the base raised at a later one of its units
+            if shown > 0:  # the round is over even if the base raised at a later unit
                 position[ROUND] += 1
                 position[PENDING] = 0
                 position[SERVING] = 0  # a proposal that waits for rows is out of date
@@ -155,21 +157,21 @@ class Drive:
         self.position[PENDING] = self.position[SERVING] = 0
 
     def load(self, unit: int, samples: int, total: float) -> None:
-        """Let the base take many samples of a unit in at once."""
+        """Let the base take in many samples of a unit in one step."""
         self._make_room(samples)
         self.base.component.load(unit, samples, total)
         self.position[USED] += samples
 
     def replace(self, ledger: Ledger | RelatedRows, reader: Reader | None = None) -> None:
-        """Go on over another ledger."""
+        """Continue over another ledger."""
         self.ledger, self.reader, self._parts = ledger, reader, ()
 
     def renew(self) -> None:
-        """The component of the base was replaced."""
+        """Note that the component of the base was replaced."""
         self._parts = ()
 
     def _viewed(self) -> tuple[Any, ...]:
-        """Base, ledger, position and the base's update; the package's own through views, whose entries are numbers."""
+        """Return base, ledger, position and update, our own as memoryviews, which Python reads fastest."""
         component, ledger = self.base.component, self.ledger
         self._fills = component.room() < UNBOUNDED
         if isinstance(component, tuple) and not self._is_own:
@@ -182,10 +184,10 @@ class Drive:
     def _run(self, loop: Loop[Any, int], units: Any, chooser: Any = None) -> int:
         """Run a loop until it is done, and return what it returns.
 
-        It runs in slices, between which Ctrl-C does no harm. Interpreted at first; compiled once that pays. Both do the
-        same. A chooser is always interpreted.
+        The loop runs in slices, and Ctrl-C does no harm between slices. It is interpreted at first and compiled once
+        that saves time, with the same result. A chooser is always interpreted.
         """
-        is_inner = self._inside == threading.get_ident()  # a slice is a part of something larger
+        is_inner = self._inside == threading.get_ident()  # then the slice is a part of larger work
         steps = FIRST_STEPS
         interpreted: Any = loop.interpreted if self._is_own else loop.function
         compiled = None
@@ -194,7 +196,7 @@ class Drive:
         while True:
             if not is_inner:
                 self.enter()
-            is_whole = compiled is not None  # a slice of machine code cannot be cut in two
+            is_whole = compiled is not None  # Ctrl-C cannot interrupt a slice of machine code
             began = perf_counter()
             try:
                 if compiled is not None:
@@ -229,7 +231,7 @@ class Drive:
                 steps = next_limit(steps, seconds)
 
     def _provide(self, need: int, chooser: Any) -> None:
-        """Give a loop what it stops for, or say what is wrong with the base."""
+        """Supply what a loop stopped for, or say what is wrong with the base."""
         base, name = self.base, type(self.base.thing).__qualname__
         if need == NEEDS_ROOM:
             self._make_room(max(len(self.proposal), 1))
@@ -240,7 +242,7 @@ class Drive:
             self._parts = ()
         elif need == BAD_PROPOSAL:
             raise InvalidAction(
-                f"{name} must propose at least 1 unit and at most {len(self.proposal)}; a component that means to "
+                f"{name} must propose at least 1 unit and at most {len(self.proposal)}. A component that means to "
                 "propose more must offer `width`"
             )
         else:
@@ -254,7 +256,7 @@ class Drive:
             self._parts = ()
 
     def __getstate__(self) -> dict[str, Any]:
-        """For pickle and copy: without the views of memory, which are made again."""
+        """Leave the memoryviews out of a pickle or copy; they are made again."""
         self.check_whole()
         return self.__dict__ | {"_parts": (), "proposed": None, "proposal": list(self.proposal), "_inside": 0}
 

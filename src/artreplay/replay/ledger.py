@@ -1,9 +1,9 @@
 """The ledger: the unread rows of a log, in one queue for each cell.
 
-Replay always serves the earliest unread row of a cell, and cells only come from dividing cells. So the rows that were
-used are those before the *mark* of the cell they lie in, where a part starts with the mark of the whole: one number for
-each cell says everything. It counts the rows of the cell where cells are arms, and is a row of the log where they are
-boxes.
+Replay always shows the earliest unread row of a cell, and new cells only come from dividing old ones. So one number
+for each cell, its *mark*, says which rows were used: those before the mark of the cell they lie in. A part of a divided
+cell starts with the mark of the whole. Where cells are arms, a mark counts rows of the cell. Where cells are boxes, a
+mark is a row number of the log.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 L = TypeVar("L")
 V = TypeVar("V", np.int64, np.float64)
 
-UNDIVIDED = -1  # where the queue of a cell begins that has not got its share of the cell it is a part of
-NO_ALLOWANCE = 0.0  # how far the mean of the day a row was logged may lie from today's
+UNDIVIDED = -1  # the start of a cell that has not yet received its share of the divided cell's rows
+NO_ALLOWANCE = 0.0  # the mean of the row's day equals today's
 
 
 class Cells(Protocol):
-    """Which cell a unit lies in, and how a part of a divided cell gets its rows."""
+    """Which cell a unit lies in, and how the parts of a divided cell get their rows."""
 
     def find(self, algorithm: object, unit: int) -> int: ...
     def share(self, algorithm: object, ledger: Ledger, cell: int) -> None: ...
@@ -39,33 +39,33 @@ class Cells(Protocol):
 
 @compiled(scratch=("spare_unit", "spare_reward", "spare_allowance", "spare_row"))
 class Ledger(NamedTuple):
-    """Queues of rows that were read and are not shown yet."""
+    """Queues of rows that were read from the log and not yet shown to the base."""
 
     cells: Cells  # which cell a unit lies in
     unit: Ints  # of each row, queue by queue
     reward: Floats
-    allowance: Floats  # of each row, as the base sees it; a single 0 where rows have none
-    allowance_step: int  # 1 where each row has an allowance, else 0
-    row: Ints  # the mark that each row begins at; empty where marks count the rows of a cell
+    allowance: Floats  # of each row, on the scale of the base; a single 0 if rows have none
+    allowance_step: int  # 1 if each row has an allowance, else 0
+    row: Ints  # of each row: its number in the log; empty where marks count the rows of a cell
     start: Ints  # of each cell: where its first unread row is
     stop: Ints  # of each cell: where its rows end
-    read_until: Ints  # of each cell: all rows of the log before this mark were read
-    left: Ints  # of each cell: how many rows of it the log has that were not read; 1 for some where nobody counts them
-    refill: Ints  # the cell whose rows must be read, in one entry
-    spare_unit: Ints  # for dividing
+    read_until: Ints  # of each cell: the mark up to which the log was read
+    left: Ints  # of each cell: its rows still in the log, or 1 if there are some and nobody counts them
+    refill: Ints  # one entry: the cell whose rows must be read next
+    spare_unit: Ints  # scratch space for dividing
     spare_reward: Floats
     spare_allowance: Floats
     spare_row: Ints
 
     def locate(self, algorithm: object, unit: int) -> int:
-        """The cell a unit lies in now."""
+        """Return the cell a unit lies in now."""
         cell: int = assume_nonnegative(self.cells.find(algorithm, unit))
         if self.start[cell] < 0:
             self.cells.share(algorithm, self, cell)
         return cell
 
     def first_unread(self, cell: int) -> int:
-        """Where the earliest unread row of a cell is, NO_ROW or UNREAD."""
+        """Return where the earliest unread row of a cell is, or NO_ROW or UNREAD."""
         at: int = self.start[cell]
         if at < self.stop[cell]:
             return at
@@ -82,12 +82,12 @@ class Ledger(NamedTuple):
         self.start[cell] = at + 1
 
     def waiting(self, cell: int) -> int:
-        """How many rows of a cell are unread, where the log counts them."""
+        """Return how many rows of a cell are unread, where the log counts them."""
         rows: int = self.stop[cell] - self.start[cell] + self.left[cell]
         return rows
 
     def count_used(self, start: Ints, counts: Ints) -> None:
-        """Add to counts by unit what was shown since the queues began at `start`."""
+        """Add the rows shown since the queues began at `start` to `counts`, by unit."""
         for cell in range(len(self.start)):
             for at in range(start[cell], self.start[cell]):
                 counts[self.unit[at]] += 1
@@ -126,13 +126,13 @@ class Ledger(NamedTuple):
 
 @compiled
 def half_of(cells: Forest, cell: int, unit: int) -> int:
-    """Which of the parts of a box a finest box lies in."""
+    """Return which part of a box contains the box of a unit."""
     half: int = ((unit & WITHIN) >> (cells.dim * (cells.deepest - cells.depth[cell] - 1))) & ((1 << cells.dim) - 1)
     return half
 
 
 def empty_ledger(cells: UnitCells, size: int = 0, counts: bool = True, allowed: bool = False) -> Ledger:
-    """A ledger without rows, with space for `size` of them.
+    """Make a ledger without rows, with space for `size` of them.
 
     `counts` says whether marks count rows, and `allowed` whether rows have allowances.
     """
@@ -157,7 +157,7 @@ def empty_ledger(cells: UnitCells, size: int = 0, counts: bool = True, allowed: 
 
 
 def with_spare_arrays(ledger: Ledger) -> Ledger:
-    """The same ledger with scratch arrays for dividing its rows, where cells divide."""
+    """Return the same ledger with scratch arrays, if its cells can divide."""
     if not isinstance(ledger.cells, Leaves):
         return ledger
     return ledger._replace(
@@ -169,9 +169,9 @@ def with_spare_arrays(ledger: Ledger) -> Ledger:
 
 
 def filled_ledger(cells: UnitCells, part: Part, end: int | None = None, marks: Ints | None = None) -> Ledger:
-    """The ledger of rows in memory; those before the marks are used already.
+    """Make the ledger of rows in memory. Rows before the marks are used already.
 
-    `end` is the mark after all rows of the log; None where marks count the rows of a cell.
+    `end` is the mark after all rows of the log, or None where marks count the rows of a cell.
     """
     n_cells, cell = cells.size, cells.of(part.units)
     counts = np.bincount(cell, minlength=n_cells).astype(np.int64)
@@ -181,13 +181,15 @@ def filled_ledger(cells: UnitCells, part: Part, end: int | None = None, marks: I
         rows_of_cell[: len(marks)] = marks[:n_cells]
         used = rows_of_cell if end is None else np.bincount(cell[part.rows < rows_of_cell[cell]], minlength=n_cells)
         if len(marks) > n_cells or (used > counts).any():
-            raise InvalidFile("more rows of a cell are used than the log has: the file does not fit the log")
+            raise InvalidFile(
+                "the file says that more rows of a cell were used than the log has, so it does not belong to this log"
+            )
     stop = np.cumsum(counts)
-    narrow = n_cells <= 1 << 16  # then sorting takes linear time
+    narrow = n_cells <= 1 << 16  # numpy sorts 16-bit numbers in linear time
     order = np.argsort(cell.astype(np.uint16) if narrow else cell, kind="stable") if n_cells > 1 else np.arange(0)
 
     def queued(column: NDArray[V]) -> NDArray[V]:
-        """A copy of a column, queue by queue: dividing moves rows, and those of the log stay."""
+        """Copy a column, queue by queue, because dividing moves rows and the log's own must stay."""
         return column[order] if n_cells > 1 else column.copy()
 
     ledger = empty_ledger(cells._replace(space=0), allowed=part.allowances is not None)._replace(
@@ -203,7 +205,7 @@ def filled_ledger(cells: UnitCells, part: Part, end: int | None = None, marks: I
 
 
 def enlarged(ledger: L, n_cells: int) -> L:
-    """The same ledger with space for cells that will come from dividing others."""
+    """Return the same ledger with space for the cells that come from dividing others."""
     if not isinstance(ledger, Ledger) or not isinstance(ledger.cells, Leaves) or len(ledger.start) >= n_cells:
         return ledger
     before = len(ledger.start)
@@ -218,9 +220,9 @@ def enlarged(ledger: L, n_cells: int) -> L:
 
 
 def marks_of(ledger: Ledger, parent: Ints | None = None) -> Ints:
-    """The mark of each cell; a cell that has not got its share has that of the cell it is a part of.
+    """Return the mark of each cell. A cell without its share of rows has the mark of the cell it is a part of.
 
-    `parent` has that cell for each cell there is, where cells divide.
+    `parent` holds that cell for each cell, if cells divide.
     """
     columns = (ledger.start, ledger.stop, ledger.read_until, ledger.row)
     start, stop, end, row = (np.asarray(column) for column in columns)
@@ -230,21 +232,22 @@ def marks_of(ledger: Ledger, parent: Ints | None = None) -> Ints:
         marks = np.where(start < stop, row[np.minimum(np.maximum(start, 0), len(row) - 1)], end)
     if parent is not None:
         marks = marks[: len(parent)]
-        for cell in np.flatnonzero(start[: len(parent)] == UNDIVIDED).tolist():  # parts come after the whole
+        # A parent has a lower number than its parts.
+        for cell in np.flatnonzero(start[: len(parent)] == UNDIVIDED).tolist():
             marks[cell] = marks[parent[cell]] if parent[cell] >= 0 else 0
     return marks
 
 
 def inherited_marks(marks: Ints, parent: Ints | None) -> Ints:
-    """Marks that were kept while cells divided: the new cells have those of the cells they are parts of."""
+    """Return marks for all cells from marks saved earlier: a newer cell gets the mark of the cell it is a part of."""
     if parent is None or len(marks) >= len(parent):
         return marks
     more = resized(marks, len(parent))
-    for cell in range(len(marks), len(parent)):  # parts come after the whole
+    for cell in range(len(marks), len(parent)):  # a parent has a lower number than its parts
         more[cell] = more[parent[cell]]
     return more
 
 
 def unread_rows(ledger: Ledger) -> int:
-    """How many unread rows are at hand."""
+    """Return how many unread rows the ledger knows of."""
     return int((np.asarray(ledger.stop) - np.maximum(ledger.start, 0)).sum())

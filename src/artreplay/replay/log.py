@@ -1,4 +1,4 @@
-"""The log of a policy as its base sees it, in memory or in a store: checked first, then read from front to back."""
+"""The log of a policy as its base sees it, in memory or in a store. It is checked first and then read in order."""
 
 from __future__ import annotations
 
@@ -22,32 +22,32 @@ Unknown = Literal["error", "skip"]
 
 
 def checked_history(history: object) -> AnyHistory:
-    """Refuse what is no log."""
+    """Refuse what is not a log."""
     if not isinstance(history, (History, Totals, StoredLog)):
         what = type(history).__name__
-        raise InvalidHistory(f"history must be a History, Totals, or what open_history gives, got {what}")
+        raise InvalidHistory(f"history must be a History, Totals, or a log from open_history, got {what}")
     return history
 
 
 def checked_unknown(unknown: object) -> Unknown:
-    """What happens to rows whose label the base lacks."""
+    """Check what to do with rows whose label the base lacks."""
     if unknown not in get_args(Unknown):
         raise InvalidParameter(f'unknown must be "error" or "skip", got {unknown!r}')
     return cast(Unknown, unknown)
 
 
 class Part(NamedTuple):
-    """Consecutive rows of a log, without those that are skipped: their numbers, units and rewards.
+    """Consecutive rows of a log, except those that are skipped: their numbers, units and rewards.
 
-    Rows of totals stand for several samples each, and their rewards are sums.
+    A row of totals stands for several samples, and its reward is their sum.
     """
 
     rows: Ints
     units: Ints
     rewards: Floats
-    samples: Ints | None = None  # of each row, where they are totals
-    allowances: Floats | None = None  # of each row, where they have some
-    contexts: Any = None  # of each row, as the base sees them, where it hears of contexts
+    samples: Ints | None = None  # of each row of totals
+    allowances: Floats | None = None  # of each row, if rows have allowances
+    contexts: Any = None  # of each row, as the base sees them, if it hears of contexts
 
     def after(self, row: int) -> Part:
         """Those from a row of the log on."""
@@ -55,7 +55,7 @@ class Part(NamedTuple):
         return Part._make(None if column is None else column[at:] for column in self)
 
     def counted(self, count: Callable[[Ints], Ints], which: Flags | slice) -> Ints:
-        """The samples of these rows by unit or box, as `count` does it; those of totals by arm."""
+        """Count the samples of these rows by unit or box, with `count`. Rows of totals are counted by arm."""
         if self.samples is None:
             return count(self.units[which])
         arms = len(count(np.empty(0, np.int64)))
@@ -63,7 +63,7 @@ class Part(NamedTuple):
 
 
 class BaseLog:
-    """A log in memory, or one that is read in parts, which is checked, as far as possible, without reading its rows."""
+    """A log in memory, or one that is read in parts. It is checked without reading rows, as far as that is possible."""
 
     def __init__(self, base: Base, history: AnyHistory, unknown: Unknown, drift: Drift | None = None) -> None:
         checked_history(history)
@@ -73,10 +73,11 @@ class BaseLog:
         self._drift = Drift(0.0, base) if drift is None else drift
         # Whether its rows are loaded from front to back: totals, and rows of which the base hears the contexts.
         self.is_loaded = isinstance(history, Totals) or (base.contextual and base.reads_whole_log)
-        self.whole: Part | None = None  # of a log in memory
+        self.loaded = 0  # how many of its rows are, where they are loaded
+        self.whole: Part | None = None  # all rows, if the log is in memory
         self.oddities: dict[str, int] = {}  # of each column of contexts in memory: values that are clipped or "other"
         self.is_by_segment = False  # whether it lies outside memory as the base reads it, by segments and arms
-        self.numbers: Ints = np.empty(0, np.int64)  # of each label outside memory: its unit, −1 if it is skipped
+        self.numbers: Ints = np.empty(0, np.int64)  # of each label of a log outside memory: its unit, −1 if skipped
         if base.contextual and not isinstance(history, Totals):
             base.check_contexts(history)
         if isinstance(history, Totals):
@@ -89,51 +90,51 @@ class BaseLog:
         else:
             self.is_by_segment = self._lies_in_segments(history)
             cells: StoredLog = history.cells if self.is_by_segment else history
-            self.store = copy.copy(cells)  # which keeps what this reader reads
+            self.store = copy.copy(cells)  # a copy, because a store remembers what its reader has read
             self.skipped = self._check(self.store)
 
     @cached_property
     def size(self) -> int:
-        """How many samples there are, without those that are skipped; a database must count them."""
+        """The number of samples, without those that are skipped. A database must count them."""
         return len(self.history) - self.skipped
 
     @property
     def is_totals(self) -> bool:
-        """Whether its rows are totals, which are loaded at once."""
+        """Whether its rows are totals, which are loaded in one step."""
         return isinstance(self.history, Totals)
 
     @property
     def has_allowances(self) -> bool:
-        """Whether rows come with allowances, by the log itself or by `drift=`."""
+        """Whether rows have allowances, from the log itself or from `drift=`."""
         return self._drift.is_there
 
     def allowances_of(self, units: Ints, column: Floats | None = None) -> Floats | None:
-        """The allowances of rows as the base sees them; `column` has what the log says of these rows."""
+        """Return the allowances of rows on the scale of the base; `column` is what the log says of these rows."""
         allowances = self._drift.of_rows(units, column)
         return None if allowances is None else self._drift.scaled(allowances)
 
     def samples_after(self, row: int) -> int:
-        """How many samples there are in memory from a row on."""
+        """Return how many samples there are in memory from a row on."""
         if not self.is_totals:
             return 0 if self.whole is None else len(self.whole.after(row).rows)
         return sum(samples for _, _, samples, _ in self.totals_after(row))
 
     def totals_after(self, row: int) -> Iterator[tuple[int, int, int, float]]:
-        """The rows of totals from one on: number, unit, samples and sum."""
+        """Iterate over the rows of totals from row `row` on: number, unit, samples and sum."""
         if (part := self.whole) is not None and part.samples is not None:
             start = int(np.searchsorted(part.rows, row))
             columns = (part.rows, part.units, part.samples, part.rewards)
             yield from zip(*(column[start:].tolist() for column in columns), strict=True)
 
     def in_memory(self) -> BaseLog:
-        """The same log, all of it read."""
-        return self if self.whole is not None else self._loaded()
+        """Return the same log, read into memory."""
+        return self if self.whole is not None else self._read_whole()
 
-    def _loaded(self) -> BaseLog:
+    def _read_whole(self) -> BaseLog:
         return BaseLog(self.base, cast(StoredLog, self.history).load(), self._unknown, self._drift)
 
     def unit(self, place: int) -> object:
-        """The unit of a row in memory, skipped ones not counted, as it was logged."""
+        """Return the unit of a row in memory, as it was logged; skipped rows do not count."""
         if self.whole is None or not isinstance(self.history, History):
             return 0
         return self.history.unit(int(self.whole.rows[place]))
@@ -146,7 +147,7 @@ class BaseLog:
     # -- what is checked at the door ----------------------------------------------------------------------------
 
     def _check(self, store: StoredLog) -> int:
-        """Refuse a log outside memory that the base cannot take; how many rows are skipped."""
+        """Refuse a log outside memory that the base cannot take. Return how many rows are skipped."""
         base = self.base
         if store.reward_bounds is not None:
             low, high = base.reward_range
@@ -160,7 +161,7 @@ class BaseLog:
             self.numbers = base.numbers_of(labels, self._unknown == "skip")
         except InvalidHistory as error:
             self._look_for_trouble(self._unknown)
-            error.row = None  # it is a place among the labels, and no row has this one
+            error.row = None  # it counts labels here and not rows
             raise
         if self.is_by_segment:
             contexts = cast(Contexts, base.contexts)
@@ -168,7 +169,7 @@ class BaseLog:
             self.numbers = np.where(self.numbers < 0, -1, self.numbers * base.n_segments + segments)
         if self.has_allowances and not self._drift.from_log:
             allowed = self._drift.of_rows(self.numbers, None)
-            if allowed is not None:  # all rows of some arms say nothing
+            if allowed is not None:  # their allowance is so wide that all rows of some arms say nothing
                 self.numbers = np.where(allowed < self._drift.width, self.numbers, -1)
         strange = self.numbers < 0
         return int(store.counts[strange].sum()) if strange.any() else 0
@@ -180,7 +181,7 @@ class BaseLog:
         return contexts is not None and chooses and [*store.segments] == contexts.segments
 
     def is_readable_by(self, cells: UnitCells) -> bool:
-        """Whether rows can be asked for as they are wanted: each label is a cell, and no row is left out by itself."""
+        """Return whether rows can be read cell by cell: each label is a cell, and no single row is left out."""
         if self.whole is not None or not isinstance(cells.find, CellTable):
             return False
         if (self.base.contextual or self.store.segments) and not self.is_by_segment:
@@ -199,9 +200,9 @@ class BaseLog:
             first += len(history)
 
     def _part(self, history: History, unknown: Unknown, first: int) -> Part:
-        """Some rows of a log as the base sees them; an error counts rows from the beginning of the log.
+        """Return some rows of a log as the base sees them. In an error, row numbers count from the start of the log.
 
-        A row says nothing if its allowance is as wide as the range of rewards.
+        A row whose allowance is as wide as the range of rewards says nothing, and is left out.
         """
         with errors_in(rows_before=first):
             units = self.base.numbers_of(history, unknown == "skip")
@@ -236,18 +237,18 @@ class BaseLog:
         return counts
 
     def checked_rewards(self, rewards: Floats) -> Floats:
-        """Rewards that were read from a cell of a store, as the base sees them."""
+        """Check rewards that were read from a store, and return them on the scale of the base."""
         low, high = self.base.reward_range
         bad = np.flatnonzero(~((rewards >= low) & (rewards <= high) & np.isfinite(rewards)))
         if len(bad):
             must = describe_range(self.base.reward_range)
-            raise InvalidHistory(f"a reward in the log is {rewards[bad[0]]:g}, expected {must}")
+            raise InvalidHistory(f"a reward in the log must be {must}, got {rewards[bad[0]]:g}")
         return np.asarray(self.base.scaled(rewards), dtype=np.float64)
 
     # -- reading it front to back -------------------------------------------------------------------------------
 
     def parts(self, since: int = 0) -> Iterator[Part]:
-        """The rows from one on, in order, some at a time."""
+        """Iterate over the rows from row `since` on, in order, many at a time."""
         if self.whole is not None:
             yield self.whole.after(since) if since else self.whole
             return
@@ -266,13 +267,13 @@ class BaseLog:
     # -- what is counted ----------------------------------------------------------------------------------------
 
     def some_units(self) -> Ints:
-        """Every unit that was logged, at least once."""
+        """Return every unit that was logged, at least once."""
         if self.whole is not None:
             return self.whole.units
         return self.numbers[self.numbers >= 0]
 
     def counts(self, count: Callable[[Ints], Ints]) -> Ints:
-        """Samples counted by unit or box, as `count` does it."""
+        """Count the samples of the log by unit or box, with `count`."""
         counts = count(np.empty(0, np.int64))
         if self.whole is not None or (self.base.contextual and not self.is_by_segment):
             for part in self.parts():
@@ -283,7 +284,7 @@ class BaseLog:
         return counts
 
     def totals(self) -> tuple[Ints, Floats]:
-        """The samples of each arm and the sum of their rewards as the base sees it. All rewards are read once."""
+        """Read all rewards. Return the samples of each arm and the sum of their rewards on the scale of the base."""
         n_arms = cast(ArmAlgorithm, self.base).n_arms
         counts, sums = np.zeros(n_arms, np.int64), np.zeros(n_arms)
         part, _ = rows_of_totals(self.base, Totals.of(self.store if self.whole is None else self.history), "skip")
@@ -291,9 +292,9 @@ class BaseLog:
         return counts, sums
 
     def used(self, marks: Ints, cells_of: Callable[[Ints], Ints], counted: bool) -> Iterator[tuple[Part, Flags]]:
-        """All rows in order, and which of them lie before the mark of their cell.
+        """Iterate over all rows in order, and say which of them lie before the mark of their cell.
 
-        `cells_of` says in which cell each unit lies; `counted` that marks count the rows of a cell.
+        `cells_of` returns the cell of each unit, and `counted` says that marks count the rows of a cell.
         """
         before = np.zeros(len(marks), np.int64)
         for part in self.parts():
@@ -310,15 +311,15 @@ class BaseLog:
 
 
 def rows_of_totals(base: Base, totals: Totals, unknown: Unknown) -> tuple[Part, int]:
-    """The rows of totals as the base sees them, without empty ones; how many samples are skipped."""
+    """Return the non-empty rows of totals as the base sees them, and how many samples are skipped."""
     if not takes_totals(base):
         raise InvalidParameter(
-            "totals are for algorithms over arms that keep a count and a sum of each (KLUCB, MonUCB, "
-            f"ThompsonSampling, UCB1 and the like), got {base.thing!r}"
+            "totals are for algorithms over arms that keep one count and one sum for each arm (KLUCB, MonUCB, "
+            f"ThompsonSampling, UCB1 and similar), got {base.thing!r}"
         )
     units = base.numbers_of(History.from_columns(totals.sums, totals.labels, totals.codes), unknown == "skip")
     low, high = base.reward_range
-    slack = 1e-9 * totals.counts  # of sums that were rounded
+    slack = 1e-9 * totals.counts  # because sums were rounded
     bad = np.flatnonzero((totals.sums < low * totals.counts - slack) | (totals.sums > high * totals.counts + slack))
     if len(bad):
         row = int(bad[0])
@@ -331,5 +332,5 @@ def rows_of_totals(base: Base, totals: Totals, unknown: Unknown) -> tuple[Part, 
 
 
 def takes_totals(base: object) -> bool:
-    """Whether many samples of an arm can be loaded into this base at once, as one count and one sum."""
+    """Return whether this base can load many samples of an arm in one step, as one count and one sum."""
     return isinstance(base, ArmAlgorithm) and base.takes_totals

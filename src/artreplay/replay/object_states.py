@@ -1,4 +1,4 @@
-"""States of algorithms, whatever they are made of: compared part by part, bit for bit."""
+"""Compares the states of algorithms of any kind, part by part and bit for bit."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ import numpy as np
 from artreplay.compiling import is_component, state_of
 
 Generator = np.random.Generator | np.random.RandomState | random.Random
-_NAMED = (FunctionType, BuiltinFunctionType, MethodType, ModuleType, type)  # known by their names alone
+_NAMED = (FunctionType, BuiltinFunctionType, MethodType, ModuleType, type)  # compared by their names alone
 
 
 class Difference(NamedTuple):
-    """The first part of two states that differs: its name, and what it is in each."""
+    """The first part in which two states differ: its name, and its value in each."""
 
     name: str
     mine: object
@@ -29,14 +29,14 @@ class Difference(NamedTuple):
 
 
 def state_of_base(base: object) -> object:
-    """What a base knows, in a form that can be compared."""
+    """Return what a base knows, in a form that can be compared."""
     if is_component(base):
         return state_of(base)
     return base.state() if hasattr(base, "state") else attributes_of(base)
 
 
 def attributes_of(thing: object) -> dict[str, Any]:
-    """The attributes of an object, whether it keeps them in a dictionary or in slots."""
+    """Return the attributes of an object, from its dictionary and its slots."""
     attributes = dict(getattr(thing, "__dict__", {}))
     for cls in type(thing).__mro__:
         slots = cls.__dict__.get("__slots__", ())
@@ -47,7 +47,7 @@ def attributes_of(thing: object) -> dict[str, Any]:
 
 
 def state_difference(mine: object, theirs: object, name: str = "") -> Difference | None:
-    """The first thing that differs between two states, None if nothing does."""
+    """Return the first difference between two states, or None if they are equal."""
     return _difference(mine, theirs, name, set())
 
 
@@ -76,7 +76,7 @@ def _difference(mine: object, theirs: object, name: str, visited: set[tuple[int,
 
 
 def _parts(thing: object) -> dict[str, Any] | None:
-    """The parts of a thing by what they are called; None for what has none."""
+    """Return the parts of a thing by name, or None if it has no parts."""
     if isinstance(thing, np.random.Generator):
         return {"generator": thing.bit_generator.state}
     if isinstance(thing, np.random.RandomState):
@@ -105,7 +105,7 @@ def _same(mine: object, theirs: object) -> bool:
 
 
 def generators_of(thing: object, depth: int = 4) -> Iterator[Generator]:
-    """The random generators that an object keeps, in itself or in its parts."""
+    """Find the random generators that an object keeps, in itself or in its parts."""
     if isinstance(thing, (np.random.Generator, np.random.RandomState, random.Random)):
         yield thing
     elif depth > 0 and not isinstance(thing, _NAMED):
@@ -114,7 +114,7 @@ def generators_of(thing: object, depth: int = 4) -> Iterator[Generator]:
 
 
 def reseed_generator(generator: Generator, key: int) -> None:
-    """Let a generator draw from the stream of a key from now on."""
+    """Make a generator draw from the stream of `key` from now on."""
     if isinstance(generator, np.random.Generator):
         generator.bit_generator.state = type(generator.bit_generator)(key).state
     else:
@@ -122,8 +122,8 @@ def reseed_generator(generator: Generator, key: int) -> None:
 
 
 def shared_generators() -> tuple[object, object]:
-    """Where the generators stand that all of a program shares: those of `random` and of `numpy.random`."""
-    numpys: Any = np.random.get_state(legacy=False)["state"]  # noqa: NPY002 (it is looked at, not drawn from)
+    """Return the states of the two generators that a whole program shares, in `random` and in `numpy.random`."""
+    numpys: Any = np.random.get_state(legacy=False)["state"]  # noqa: NPY002 (we read its state and do not draw)
     return random.getstate(), (numpys["key"].tobytes(), numpys["pos"])
 
 

@@ -1,4 +1,4 @@
-"""The methods of an object of the user's own: what they take, and where they are written."""
+"""Looks at the methods of a user's object: which arguments they take, and where they are defined."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from artreplay.compiling import is_component
 from artreplay.errors import InvalidParameter
 
 _BY_PLACE = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-_SIGNATURES = {  # of the methods of an object, and of a component
+_SIGNATURES = {  # for objects, then for components: how it must look, fewest and most arguments
     "propose": (("propose(self)", 0, 1), ("propose(self, out)", 1, 2)),
     "update": (("update(self, unit, reward)", 2, 2),) * 2,
 }
@@ -21,7 +21,7 @@ _OF_MODELS = {  # of contexts
 
 
 def check_signature(base: object, method: str, of_contexts: bool = False) -> None:
-    """Refuse a method that cannot be called as it will be."""
+    """Refuse a method that does not take the arguments it will be called with."""
     shape, least, most = _OF_MODELS[method] if of_contexts else _SIGNATURES[method][is_component(base)]
     try:
         parameters = inspect.signature(getattr(base, method)).parameters.values()
@@ -41,21 +41,21 @@ def _written(base: object, method: str) -> str:
 
 
 def described(base: object, method: str) -> str:
-    """A method of the user's own: its class and, where the source is at hand, its file and line."""
+    """Describe a user's method by its class and, if the source is at hand, its file and line."""
     name = f"{type(base).__qualname__}.{method}"
     code = getattr(getattr(type(base), method, None), "__code__", None)
     return name if code is None else f"{name} ({os.path.basename(code.co_filename)}, line {code.co_firstlineno})"
 
 
 def takes_something(method: object) -> bool:
-    """Whether a method exists and needs an argument; an argument it does not take is not passed."""
+    """Return whether a method exists and needs an argument. Methods that need none are called without one."""
     return bool(needed_by(method))
 
 
 def needed_by(method: object) -> list[str]:
-    """The arguments that a method cannot do without; none if it is not there."""
+    """Return the arguments that a method requires, or none if there is no such method."""
     try:
         parameters = inspect.signature(cast(Any, method)).parameters.values()
-    except (TypeError, ValueError):  # it is not there, or built in
+    except (TypeError, ValueError):  # there is no such method, or it is built in
         return []
     return [one.name for one in parameters if one.kind in _BY_PLACE and one.default is inspect.Parameter.empty]

@@ -63,7 +63,7 @@ class ModelBase(ObjectBase):
     # -- what the step calls ------------------------------------------------------------------------------------
 
     def propose_over(self, ledger: object, out: list[int], round_: int) -> int:
-        """The arm of the highest score in the context at hand."""
+        """The arm of the highest score in the current context."""
         return self.propose_among(out, round_, None)
 
     def propose_among(self, out: Any, round_: int, available: Available | None) -> int:
@@ -80,7 +80,7 @@ class ModelBase(ObjectBase):
         return score
 
     def update(self, number: int, reward: float) -> None:
-        """Show the model what was played in the context at hand."""
+        """Show the model what was played in the current context."""
         self.thing.update(self.unit(number), float(reward), dict(self._context))
 
     def learn_log(self, units: Ints, rewards: Floats, contexts: Any) -> Iterator[int]:
@@ -108,7 +108,7 @@ class ModelBase(ObjectBase):
         """A context as a dict of plain values, which has the columns of the log."""
         name = type(self.thing).__name__
         if context is None:
-            raise InvalidParameter(f"{name} must be asked and told with a context, as context={{...}}")
+            raise InvalidParameter(f"{name} needs a context, got None. Give context={{...}}")
         if not isinstance(context, Mapping) or not all(isinstance(key, str) for key in context):
             raise InvalidParameter(f"must be a mapping of names to values, got {context!r}", parameter="context")
         if self._columns is not None and context.keys() != self._columns:

@@ -1,11 +1,9 @@
-"""The three policies: a base algorithm plus a way to use history. `ask` for an action, play it, `tell` its reward."""
+"""What the policies share: a base algorithm and its log. `ask` for an action, play it, `tell` its reward."""
 
 from __future__ import annotations
 
 import copy
 import os
-import sys
-import warnings
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Self
 
@@ -14,44 +12,48 @@ import numpy as np
 from artreplay.algorithms import Algorithm, ArmValue, ContextRegression
 from artreplay.cells.unit_cells import CellTable, UnitCells, one_cell
 from artreplay.compiling import Flags, Floats, Ints
-from artreplay.errors import InvalidAction, InvalidFile, InvalidHistory, InvalidParameter
-from artreplay.history import Action, Fingerprint, History, Label, Totals
-from artreplay.parameters import checked
-from artreplay.replay.bases import Base, as_base
-from artreplay.replay.contexts_of_logs import odd_about_contexts
+from artreplay.errors import InvalidFile, InvalidHistory, InvalidParameter
+from artreplay.history import Action, Fingerprint, Label, Totals
+from artreplay.replay.bases import Base
 from artreplay.replay.drift import Drift
 from artreplay.replay.drive import Drive
 from artreplay.replay.ledger import Ledger, marks_of, unread_rows
+from artreplay.replay.loading import load_rows, load_totals
 from artreplay.replay.log import AnyHistory, BaseLog, Part, Unknown, checked_history, checked_unknown
+from artreplay.replay.log_warnings import warn_about_contexts, warn_of_short_horizon
 from artreplay.replay.own_models import ModelBase
-from artreplay.replay.question import NOTHING_ASKED, Question, SomeArms, asked_for, told_context
+from artreplay.replay.question import NOTHING_ASKED, Question, SomeArms, asked_for, checked_samples, told_context
 from artreplay.replay.reader import Reading, open_ledger
-from artreplay.replay.related import RelatedRows, Relation, checked_relation
+from artreplay.replay.related import RelatedRows, Relation
 from artreplay.replay.standing import Cell, Contradiction, cells_of, online_of, used_by_cell
 from artreplay.replay.step import PENDING, ROUND, SERVING, USED
 
 
 class Policy:
-    """What the three policies share.
+    """What the three policies have in common.
 
-    Everything a policy learns from is one journal: the rows of its log, rows appended later, and every reward that was
-    told. Rewards may come late, in another order, or never, and you may tell actions that nobody asked for: each
-    becomes a row of the journal, after the rows that were there before. A decision is made at the first `ask` after a
-    `tell`, from the journal as it is then, and `ask` returns it until the next `tell`, whatever arrives meanwhile. A
-    policy works on its own copy of the base. Until something is told or asked no row is shown, and of a store only what
-    the base must know of it is read; for an object of the user's own it is loaded into memory. A policy belongs to one
-    thread at a time. A Ctrl-C that cuts a step in two leaves a policy that refuses every later call.
+    A policy learns from one journal: the rows of its log, rows that `extend` adds later, and every reward it was told.
+    Rewards may come late, in another order, or never. You may also tell actions that nobody asked for. Each becomes a
+    row of the journal, after all rows that are there.
+
+    The first `ask` after a `tell` makes a decision from the journal as it is then. Further calls return the same action
+    until the next `tell`.
+
+    A policy works on its own copy of the base. It shows no rows before the first `ask` or `tell`. Until then it reads
+    only what the base must know of a stored log, except for a user's own object, whose log it loads into memory.
+
+    Only one thread at a time may use a policy. If Ctrl-C interrupts a step, every later call raises an error.
     """
 
     kind: ClassVar[str]
     relation: Relation | None = None
-    log: BaseLog  # as the base sees it; empty where there is none
+    log: BaseLog  # as the base sees it; empty if there is none
 
     def __init__(self, base: Base, history: AnyHistory, drift: object, unknown: Unknown) -> None:
         allowances = Drift(drift, base, checked_history(history).has_allowances)
         if allowances.is_there:
             if self.relation is not None:
-                raise InvalidParameter("a relation and drift do not go together: leave one of them out")
+                raise InvalidParameter("a relation and drift do not go together. Leave one of them out")
             base.allow_drift()
         if base.contextual and self.relation is not None:
             raise InvalidParameter("a relation and contexts do not go together: leave one of them out")
@@ -67,7 +69,7 @@ class Policy:
         warn_about_contexts(base, self.log)
 
     def _begin(self, base: Base, drift: Drift, unknown: Unknown) -> None:
-        """Start before the log is opened."""
+        """Set everything up that does not need the log."""
         self.drive = Drive(base)
         self.unknown = checked_unknown(unknown)
         self._drift = drift
@@ -75,16 +77,15 @@ class Policy:
         self._question: Question | None = None  # None while nobody has asked for a context, or among some arms
         if base.contextual:
             self._question = NOTHING_ASKED
-        self._loaded = 0  # rows that the base has taken in, of a log that is loaded
         self.shows_all = self.kind == "full-start" or (base.reads_whole_log and self.relation is None)
-        # All of a log is read cell by cell only where the order between cells does not matter.
+        # A whole log may be read cell by cell only if the order between cells does not matter.
         self._by_cell = not self.shows_all or (base.exact and base.counts_rows and not base.reads_whole_log)
         self._counts = base.counts_rows or not self._by_cell  # whether marks count the rows of a cell
 
     # -- the two calls ----------------------------------------------------------------------------------------
 
     def ask(self, context: Mapping[str, Any] | None = None, among: Iterable[Any] | None = None) -> Action:
-        """The action to play next: a unit, or a list of units. The same until the next `tell`.
+        """Return the action to play next: a unit, or a list of units. It stays the same until the next `tell`.
 
         Parameters
         ----------
@@ -93,6 +94,11 @@ class Policy:
             context, or other arms, are another question: its answer takes the place of the pending action.
         among
             The arms there are to choose from now, all if it is left out.
+
+        >>> import artreplay as ar
+        >>> policy = ar.Ignorant(ar.MonUCB(arms=["red", "blue"], horizon=100))
+        >>> policy.ask(), policy.ask()
+        ('red', 'red')
         """
         drive = self.drive
         if context is not None or among is not None or self._question is not None:
@@ -125,15 +131,21 @@ class Policy:
         Parameters
         ----------
         action
-            A unit, or a list of units where the base plays several.
+            A unit, or a list of units if the base plays several.
         reward
-            A number, or one for each unit of a list, in its order.
+            A number, or one number for each unit of a list, in its order.
         context
             The context that the action was played in, where the base uses contexts. It may be left out for the action
             that was asked for last, if no other context was asked since the last `tell`.
 
-        You may tell any action, asked for or not: the rows of the log that come before it are shown first. Everything
-        is checked before anything changes.
+        You may tell any action, whether it was asked for or not. The policy first shows the base the rows of the log
+        that come before it. Everything is checked before anything changes.
+
+        >>> import artreplay as ar
+        >>> policy = ar.Ignorant(ar.MonUCB(arms=["red", "blue"], horizon=100))
+        >>> policy.tell("red", 0.0)
+        >>> policy.rounds
+        1
         """
         drive, base = self.drive, self.drive.base
         if base.is_list(action):
@@ -176,9 +188,10 @@ class Policy:
                 self._online.add(units, rewards)
 
     def tell_rounds(self, units: Ints, rewards: Floats) -> None:
-        """Tell many rounds at once: the number of the arm that was played in each, and its reward as the base wants it.
+        """Tell many rounds in one call: the number of the arm played in each, and its reward on the scale of the base.
 
-        As `tell` for each in turn, for algorithms over arms, whose cells never divide. Nothing is checked.
+        This equals `tell` for each round in turn. It is for algorithms over arms, whose cells never divide, and checks
+        nothing.
         """
         with self.drive.whole():
             self.show_before(np.unique(units).tolist())
@@ -189,9 +202,9 @@ class Policy:
     # -- for decisions that are open at the same time ---------------------------------------------------------
 
     def choose(self, chooser: Any, round_: int, context: Any = None) -> Action:
-        """The action of a numbered decision, made while others are open; nothing is pending afterwards.
+        """Choose the action of a numbered decision while other decisions are open. Nothing is pending afterwards.
 
-        `chooser` proposes in place of the base, and is shown what the base is shown; None lets the base propose.
+        `chooser` proposes in place of the base, and is shown the same rows as the base. With None the base proposes.
         `context` is one that the base has checked.
         """
         drive = self.drive
@@ -208,14 +221,14 @@ class Policy:
         return drive.base.action(drive.proposed, units, round_)
 
     def read_cells_of(self, units: list[int]) -> None:
-        """Show all rows of the log that lie in the cells of these units, as before they are told."""
+        """Show all rows of the log that lie in the cells of these units, as `tell` would do first."""
         with self.drive.whole():
             self.show_before(units)
 
     # -- the log, which may grow ------------------------------------------------------------------------------
 
     def resume(self, history: AnyHistory, fingerprint: Fingerprint, marks: Ints, of_totals: bool) -> None:
-        """Go on with a log that was known by a fingerprint and read up to these marks, and may have grown."""
+        """Continue with a log that may have grown since it had this fingerprint and was read up to these marks."""
         self._check_growth(history, fingerprint, of_totals, None)
         self._open_log(history, marks if fingerprint.rows else None)
 
@@ -225,10 +238,17 @@ class Policy:
         Parameters
         ----------
         history
-            The same rows, in the same order, with more after them.
+                The same rows, in the same order, with more rows after them.
 
-        The new rows join the journal now, after what was told before. Any other change is refused, and the error names
-        the row. `drift` holds for new rows as well; where the log has allowances, they are a part of its rows.
+            The new rows join the journal now, after everything that was told. Any other change is refused with an error
+            that names the row. `drift` holds for new rows as well. If the log has allowances, the new rows bring their
+            own.
+
+            >>> import artreplay as ar
+            >>> policy = ar.ArtificialReplay(ar.MonUCB(2, horizon=100), ar.History([0], [1.0]))
+            >>> policy.extend(ar.History([0, 1], [1.0, 0.0]))
+            >>> policy.used + policy.unused
+            2
         """
         fingerprint, before, base = self.fingerprint(), self.log, self.drive.base
         self._check_growth(history, fingerprint, before.is_totals, before.history)
@@ -239,14 +259,14 @@ class Policy:
                 warn_of_short_horizon(base, self.log.size)
 
     def check_extends(self, history: AnyHistory) -> BaseLog:
-        """Refuse what `extend` would refuse, and change nothing; the log as the base will see it."""
+        """Refuse what `extend` would refuse, without changing anything. Return the log as the base will see it."""
         self._check_growth(history, self.fingerprint(), self.log.is_totals, self.log.history)
         return BaseLog(self.drive.base, history, self.unknown, self._drift)
 
     def _check_growth(
         self, history: AnyHistory, fingerprint: Fingerprint, of_totals: bool, before: AnyHistory | None
     ) -> None:
-        """Refuse a log that is not the known one with more rows; it was `before`, if that is at hand."""
+        """Refuse a log that is not the known one with rows appended; `before` is the known log, if it is at hand."""
         self.drive.check_whole()
         if fingerprint.rows and isinstance(checked_history(history), Totals) != of_totals:
             kind, other = ("totals", "rows") if of_totals else ("rows", "totals")
@@ -255,7 +275,7 @@ class Policy:
         history.check_continues(fingerprint, before)
 
     def go_on_from(self, before: Policy) -> None:
-        """Go on where a policy over the same arms but the last stands; the base knows what its base knows."""
+        """Continue from a policy over the same arms without the last one. The bases already know the same."""
         marks = before.marks()
         self.drive.position[:] = before.drive.position
         self._open_log(
@@ -270,52 +290,52 @@ class Policy:
         return self.log.history.fingerprint
 
     def _open_log(self, history: AnyHistory, marks: Ints | None) -> None:
-        """Map and check a log, and queue its unread rows; nothing of the policy has changed if that fails."""
+        """Check a log and queue its unread rows. If that fails, the policy stays as it was."""
         drive, base = self.drive, self.drive.base
         log = BaseLog(base, history, self.unknown, self._drift)
         is_kept = self.relation is None and log.is_loaded
         if self.relation is None and not is_kept and not (self._by_cell and log.is_readable_by(self._cells(log))):
             log = log.in_memory()
-        first_row, reader = 0, None
+        reader = None
         ledger: Ledger | RelatedRows = drive.ledger
         if self.relation is not None:
             ledger = RelatedRows(base, log, self.relation, marks)
             left = len(ledger.rows) - len(ledger.used_rows())
         elif log.is_loaded:
-            first_row = 0 if marks is None else int(marks[0])
-            left = log.samples_after(first_row)
+            log.loaded = 0 if marks is None else int(marks[0])
+            left = log.samples_after(log.loaded)
         else:
             ledger, reader = open_ledger(log, self._cells(log), self._counts, marks, self.shows_all)
             left = unread_rows(ledger)
         if log.whole is not None and left != log.size - self.used:
-            raise InvalidFile("the marks in the file do not fit the number of rows that were used")
+            raise InvalidFile("the marks in the file do not agree with its number of used rows")
         with drive.whole():
-            self.log, self.skipped, self._loaded = log, log.skipped, first_row
+            self.log, self.skipped = log, log.skipped
             drive.replace(ledger, reader)
             drive.position[SERVING] = 0
             base.log_changed()
 
     def _cells(self, log: BaseLog) -> UnitCells:
-        """The cells that rows are read by: the base's own, or one for everything."""
+        """Return the cells that rows are read by: the base's own, or one cell for everything."""
         some = log.numbers if log.whole is None else log.whole.units
         return self.drive.base.unit_cells(some) if self._by_cell else one_cell()
 
-    # -- showing it -------------------------------------------------------------------------------------------
+    # -- showing rows ----------------------------------------------------------------------------------------
 
     def show_first(self) -> None:
-        """Show the whole log, if that is what the policy does, and totals in any case."""
+        """Show the whole log if this policy does that, and load totals in any case."""
         log = self.log
         if not (log.is_loaded or self.shows_all) or self.used >= log.size:
-            return  # the size comes last, because a database would have to count
+            return  # the size comes last, because a database must count its rows for it
         if log.is_totals:
-            self._load_totals(log)
+            load_totals(self.drive, log)
         elif log.is_loaded:
-            self._load_rows(log)
+            load_rows(self.drive, log)
         else:
             self.drive.read_to_end(self._one_of_each_cell(log))
 
     def _one_of_each_cell(self, log: BaseLog) -> Ints:
-        """A unit of each cell that rows are read by."""
+        """Return one unit of each cell that rows are read by."""
         if not self._by_cell:
             return np.zeros(1, np.int64)
         ledger = self.drive.ledger
@@ -324,45 +344,28 @@ class Policy:
         return np.unique(log.some_units())
 
     def show_before(self, units: list[int]) -> None:
-        """Show the unread rows of the cells of these units, or of the whole log."""
+        """Show the unread rows that come before a round with these units: those of their cells, or the whole log."""
         if self.shows_all or self.log.is_loaded:
             self.show_first()
         elif self.drive.base.reads_cell_before_tell and self.drive.has_unread(units):
             self.drive.read_to_end(units)
 
-    def _load_totals(self, log: BaseLog) -> None:
-        """Let the base take in the rows of totals that are left, in order."""
-        for row, unit, samples, total in log.totals_after(self._loaded):
-            with self.drive.whole():
-                self.drive.load(unit, samples, total)
-                self._loaded = row + 1
-        self.drive.renew()
-
-    def _load_rows(self, log: BaseLog) -> None:
-        """Let the base learn from the rows that are left, in order and each with its context."""
-        for part in log.parts(self._loaded):
-            shown, slices = 0, self.drive.base.learn_log(part.units, part.rewards, part.contexts)
-            while shown < len(part.rows):
-                with self.drive.whole():
-                    before, shown = shown, next(slices)
-                    self.drive.position[USED] += shown - before
-                    self._loaded = int(part.rows[shown - 1]) + 1
-
     def marks(self) -> Ints:
-        """Which rows of the log are used: those before the mark of the cell they lie in.
+        """Return the marks, which say which rows are used: those before the mark of the cell they lie in.
 
-        A mark counts rows of its cell where cells are arms, and is the number of a row where they are boxes. Under a
-        relation these are the numbers of the used rows; of a log that is loaded it is how many rows were.
+        A mark counts rows of its cell where cells are arms, and is a row number of the log where cells are boxes. With
+        a relation, this returns the numbers of the used rows. For a log that is loaded it returns how many rows
+        were.
         """
         ledger = self.drive.ledger
         if self.log.is_loaded:
-            return np.array([self._loaded], np.int64)
+            return np.array([self.log.loaded], np.int64)
         if isinstance(ledger, RelatedRows):
             return ledger.used_rows()
         return marks_of(ledger, self._cells(self.log).parent)
 
     def used_parts(self) -> Iterator[tuple[Part, Flags]]:
-        """All rows of the log in order, and which of them were shown."""
+        """Iterate over all rows of the log in order, and say which of them were shown."""
         log, marks = self.log, self.marks()
         if log.is_loaded:
             return ((part, part.rows < marks[0]) for part in log.parts())
@@ -374,46 +377,65 @@ class Policy:
 
     @property
     def base(self) -> Any:
-        """The policy's own copy of the base algorithm: read it, but do not change it."""
+        """The policy's own copy of the base algorithm: for reading only."""
         return self.drive.base.thing
 
     @property
     def history(self) -> AnyHistory | None:
-        """The log; None if there is none."""
-        return None if self.kind == Ignorant.kind else self.log.history
+        """The log, or None if the policy has none."""
+        return self.log.history
 
     @property
     def reading(self) -> Reading:
-        """How much of the log was read: rows that were shown, and rows that were read for them."""
+        """How much of the log was read: the rows shown to the base, and the rows fetched from a store for that."""
         return Reading(self.used, self.log.history.n_rows if self.drive.reader is None else self.drive.reader.rows)
 
     @property
     def used(self) -> int:
-        """Rows of the log shown so far."""
+        """The number of rows of the log shown so far."""
         return self.drive.position.item(USED)
 
     @property
     def unused(self) -> int:
-        """Rows of the log not shown so far."""
+        """The number of rows of the log not shown so far."""
         return self.log.size - self.used
 
     @property
     def rounds(self) -> int:
-        """Online rounds told so far."""
+        """The number of online rounds told so far."""
         return self.drive.position.item(ROUND)
 
     def unused_rows(self) -> list[int]:
-        """The rows of the log that have not been shown, in order; rows that were skipped are not among them."""
+        """List the rows of the log that have not been shown, in order. Skipped rows are not in it.
+
+        >>> import artreplay as ar
+        >>> policy = ar.ArtificialReplay(ar.MonUCB(2, horizon=100), ar.History([0, 1], [1.0, 0.0]))
+        >>> policy.unused_rows()
+        [0, 1]
+        """
         return [row for part, shown in self.used_parts() for row in part.rows[~shown].tolist()]
 
     def used_by_cell(self) -> dict[Hashable, int]:
-        """Rows of the log shown, by cell: an arm, or a tuple of arms that share a cell."""
+        """Count the rows of the log shown, by cell: an arm, or a tuple of arms that share a cell.
+
+        >>> import artreplay as ar
+        >>> policy = ar.FullStart(ar.MonUCB(2, horizon=100), ar.History([0, 1, 1], [1.0, 0.0, 0.0]))
+        >>> policy.ask(), policy.used_by_cell()
+        (0, {0: 1, 1: 2})
+        """
         return used_by_cell(self)
 
     def cells(self) -> list[Cell]:
-        """What is known of every cell, an arm or a box: samples shown, mean, index, rows in the log, and rows used.
+        """List what is known of every cell, which is an arm or a box. See `Cell`.
 
-        Boxes come level by level, inside a level in Z-order.
+        Boxes come level by level, and within a level in Z-order.
+
+        >>> import artreplay as ar
+        >>> policy = ar.FullStart(ar.MonUCB(2, horizon=100), ar.History([0, 1, 1], [1.0, 0.0, 0.5]))
+        >>> policy.ask()
+        0
+        >>> [cell.mean for cell in policy.cells()]
+        [1.0, 0.25]
         """
         return cells_of(self)
 
@@ -435,173 +457,40 @@ class Policy:
         return drive.base.values(context, self.rounds)
 
     def contradictions(self) -> list[Contradiction]:
-        """The arms whose online rewards contradict the log beyond chance and allowances; see `Contradiction`.
+        """List the arms whose online rewards contradict the log beyond chance and allowances. See `Contradiction`.
 
-        The mean of what was told is compared with the mean of the logged rows that were shown. An arm that is hardly
-        played, because the log makes it look bad, is not noticed. For points there is none: inside a box the log and
-        the policy may have played elsewhere. A `ContextRegression` has those arms whose log it no longer trusts.
+        The mean of the online rewards is compared with the mean of the logged rows that were shown. An arm that is
+        hardly ever played, because the log makes it look bad, goes unnoticed. Points have no contradictions, because
+        the log and the policy may have played different places within a box. A
+        `ContextRegression` returns the arms whose log it no longer trusts.
+
+        >>> import artreplay as ar
+        >>> policy = ar.FullStart(ar.KLUCB(2, horizon=100), ar.History([0] * 50, [1.0] * 50))
+        >>> for _ in range(50):
+        ...     policy.tell(0, 0.0)
+        >>> [found.unit for found in policy.contradictions()]
+        [0]
         """
         if isinstance(self.drive.base, ContextRegression):
             return [Contradiction(*row) for row in self.drive.base.contradicted()]
         return [] if self._online is None else self._online.contradictions()
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the policy, without its log, to a file; `ar.load(path, history)` continues from there.
+        """Write the policy, without its log, to a file. `ar.load(path, history)` continues from there.
 
-        The file is arrays and JSON. If writing is cut short, the file that was there before stays as it was.
+        Parameters
+        ----------
+        path
+            The file to write. If writing fails, a file that was there before stays as it was.
         """
         from artreplay.replay.saving import save
 
         save(self, path)
 
     def __copy__(self) -> Self:
-        """A policy of its own: two that share what they were told would decide for each other."""
+        """Copy deeply, because two policies that share what they were told would change each other's decisions."""
         return copy.deepcopy(self)
 
     def __repr__(self) -> str:
         name = type(self).__name__
         return f"<{name} of {self.base!r}: {self.rounds} rounds, {self.used} of {self.log.size} rows used>"
-
-
-class Ignorant(Policy):
-    """Plays the base alone, without a log.
-
-    Parameters
-    ----------
-    base
-        An algorithm of the package, or a component or an object of your own.
-
-    >>> import artreplay as ar
-    >>> policy = ar.Ignorant(ar.MonUCB(3, horizon=100))
-    >>> policy.ask()
-    0
-    >>> policy.tell(0, 0.0)
-    >>> policy.rounds, policy.used
-    (1, 0)
-    """
-
-    kind = "ignorant"
-
-    @checked
-    def __init__(self, base: object) -> None:
-        new = as_base(base)
-        self._begin(new, Drift(0.0, new), "error")
-        self._open_log(History([], []), None)
-
-    def extend(self, history: AnyHistory) -> None:
-        """There is nothing to extend."""
-        raise InvalidParameter("an Ignorant policy has no log to extend. Type ar.ArtificialReplay(base, history).")
-
-    def show_before(self, units: list[int]) -> None:
-        """There is nothing to show."""
-
-
-class FullStart(Policy):
-    """Shows the base the whole log, one row at a time and in order, before the first proposal.
-
-    Parameters
-    ----------
-    base
-        An algorithm of the package, or a component or an object of your own.
-    history
-        The log: a `History`, `Totals`, or what `open_history` gives.
-    drift
-        How far the mean of a logged row may lie from today's, in units of the reward: a number, or a dict by arm.
-    unknown
-        What happens to rows whose label is not an arm: "error" refuses the log, "skip" leaves them out.
-
-    The log is read at the first `ask` or `tell`. For a base over arms that is marked as exact the order between arms
-    does not matter, and the log is read arm by arm. To load one count and one sum per arm at once, as the paper
-    describes it, start from totals: `FullStart(base, ar.Totals.of(history))`. That is *not* the same algorithm: an
-    index that is a running minimum depends on the order, and Artificial Replay of the rows is not exact against it.
-
-    >>> import artreplay as ar
-    >>> policy = ar.FullStart(ar.MonUCB(2, horizon=10), ar.History([0, 0, 0, 0, 0, 0, 1], [0, 0, 0, 0, 0, 0, 1]))
-    >>> policy.used
-    0
-    >>> policy.ask(), policy.used
-    (1, 7)
-    """
-
-    kind = "full-start"
-
-    @checked
-    def __init__(self, base: object, history: AnyHistory, *, drift: object = 0.0, unknown: Unknown = "error") -> None:
-        super().__init__(as_base(base), history, drift, unknown)
-
-
-class ArtificialReplay(Policy):
-    """When the base proposes something for which the log has an unread row, shows it that row instead of playing.
-
-    Parameters
-    ----------
-    base
-        An algorithm of the package, or a component or an object of your own.
-    history
-        The log: a `History`, `Totals`, or what `open_history` gives.
-    relation
-        A callable `(logged_unit, proposed_unit, base) -> bool` that replaces the base's cells.
-    drift
-        How far the mean of a logged row may lie from today's, in units of the reward: a number, or a dict by arm.
-    unknown
-        What happens to rows whose label is not an arm: "error" refuses the log, "skip" leaves them out.
-
-    Only when no cell of the proposal has an unread row does the proposal become the action. For a base that is marked
-    as exact, every decision is the one that Full Start makes over the same journal. A base that says
-    `reads_whole_log = True` is shown the log first, and then any rule is exact. Totals are loaded first, too.
-
-    >>> import artreplay as ar
-    >>> history = ar.History(["red", "red", "blue", "blue"], [0, 0, 1, 1])
-    >>> policy = ar.ArtificialReplay(ar.MonUCB(arms=["red", "blue"], horizon=2), history)
-    >>> policy.ask(), policy.used, policy.unused
-    ('blue', 4, 0)
-    >>> policy.tell("blue", 1.0)
-    """
-
-    kind = "artificial-replay"
-
-    @checked
-    def __init__(
-        self,
-        base: object,
-        history: AnyHistory,
-        relation: Relation | None = None,
-        *,
-        drift: object = 0.0,
-        unknown: Unknown = "error",
-    ) -> None:
-        self.relation = checked_relation(relation)
-        super().__init__(as_base(base, plain=relation is not None), history, drift, unknown)
-
-
-def checked_samples(base: Base, action: object, reward: Any) -> list[tuple[int, float]]:
-    """The units of an action that is a list, with the reward that was told of each."""
-    if isinstance(action, tuple) and hasattr(action, "level"):
-        raise InvalidAction(f"the action must be a list of units, got {action!r} by itself: wrap it in a list")
-    if not isinstance(action, (list, tuple, np.ndarray)) or len(action) == 0:
-        raise InvalidAction(f"the action must be a list of units, got {action!r}")
-    if not hasattr(reward, "__len__") or isinstance(reward, (str, bytes)) or len(reward) != len(action):
-        raise InvalidAction(f"there must be one reward per unit, got {len(action)} units and rewards {reward!r}")
-    numbers = [base.checked_number(unit) for unit in action]
-    return list(zip(numbers, [base.checked_reward(value) for value in reward], strict=True))
-
-
-def warn_of_short_horizon(base: Algorithm, rows: int) -> None:
-    """Say what a horizon does that is too short for the arms or for the rows of the log."""
-    why = base.why_horizon_is_short(rows)
-    if why is not None:
-        warnings.warn(why, stacklevel=_callers_level())
-
-
-def warn_about_contexts(base: Base, log: BaseLog) -> None:
-    """Say what is odd about the contexts of a log for a base."""
-    for sentence in odd_about_contexts(base, log):
-        warnings.warn(sentence, stacklevel=_callers_level())
-
-
-def _callers_level() -> int:
-    """How far up the stack, from the function that calls this, the code is that is not ours."""
-    level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith("artreplay."):
-        level, frame = level + 1, frame.f_back
-    return level

@@ -101,3 +101,15 @@ class SomeArms:
         own.allowed[:] = 1
         own.forget()
         return proposed
+
+
+def checked_samples(base: Base, action: object, reward: Any) -> list[tuple[int, float]]:
+    """Check an action that is a list. Return its units with the reward of each."""
+    if isinstance(action, tuple) and hasattr(action, "level"):
+        raise InvalidAction(f"the action must be a list of units, got {action!r} alone. Put it in a list")
+    if not isinstance(action, (list, tuple, np.ndarray)) or len(action) == 0:
+        raise InvalidAction(f"the action must be a list of units, got {action!r}")
+    if not hasattr(reward, "__len__") or isinstance(reward, (str, bytes)) or len(reward) != len(action):
+        raise InvalidAction(f"there must be one reward per unit, got {len(action)} units and rewards {reward!r}")
+    numbers = [base.checked_number(unit) for unit in action]
+    return list(zip(numbers, [base.checked_reward(value) for value in reward], strict=True))

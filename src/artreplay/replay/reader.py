@@ -1,12 +1,11 @@
-"""How the queues of a ledger are filled: at once from a log in memory, else from the log as far as they are wanted."""
+"""Fills the queues of a ledger: completely from a log in memory, and step by step from a log outside memory."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from artreplay.cells.unit_cells import UnitCells
 from artreplay.compiling import Ints
@@ -21,43 +20,43 @@ from artreplay.replay.ledger import (
 )
 from artreplay.replay.log import BaseLog
 
-V = TypeVar("V", np.int64, np.float64)
-
-_SPACE = 1024  # rows there is space for at first
-_FIRST_ROWS = 256  # of a cell that are read at first
-_SHARE_AT_FIRST, _MAX_AT_FIRST = 16, 8192  # of a mean cell, the part that is read at first, and the most rows of it
-_MAX_ROWS = 1 << 18  # that are read at once: more would take memory, and no longer time
-_SLOWNESS = 8  # how many requests it takes until much is read at once
-_REFILL_SHARE = 2  # a cell is read along once less than this part of what it has read is still queued ...
-_MANY_REQUESTS = 256  # ... and after this many requests once less is queued than was used
-_MAX_CELLS = 1 << 14  # that are read along
+_SPACE = 1024  # rows that a new ledger has space for
+_FIRST_ROWS = 256  # rows of a cell that the first request reads
+# The first request reads 1/16 of a mean cell, but never more than 8192 rows.
+_SHARE_AT_FIRST, _MAX_AT_FIRST = 16, 8192
+_MAX_ROWS = 1 << 18  # rows in one request; more would take memory and save no more time
+_SLOWNESS = 8  # requests grow with their number squared, divided by this
+_REFILL_SHARE = 2  # read more of a cell once less than 1/2 of what it has read is still queued ...
+_MANY_REQUESTS = 256  # ... and after this many requests in any case
+_MAX_CELLS = 1 << 14  # cells in one request
+_ROWS_MOVED = 1 << 16  # at a time, so that their places take less memory than the rows
 
 
 @dataclass
 class Reading:
-    """Rows of the log that were shown to the base, and rows that were read for them."""
+    """How many rows of the log were shown to the base, and how many were fetched for that."""
 
     used: int = 0
     rows: int = 0
 
 
 class Reader:
-    """Reads rows of a log outside memory, in which each label is a cell of its own, into the queues of a ledger.
+    """Reads rows of a log outside memory into the queues of a ledger. Each label of the log is a cell of its own.
 
-    Each time it reads more rows than before, also of cells after the one that is wanted, so that it is asked a few
-    hundred times even if all of a long log is read. If the `whole` log will be wanted it reads as much as it may.
+    Each request reads more rows than the one before, and also rows of later cells, so that a few hundred requests read
+    all of a long log. If the `whole` log will be needed, each request reads as much as it may.
     """
 
     def __init__(self, log: BaseLog, cell: Ints, n_cells: int, whole: bool) -> None:
-        """`cell` has the cell of each unit."""
+        """`cell` holds the cell of each unit."""
         self.log = log
-        self.rows = 0  # that were read
+        self.rows = 0  # rows read so far
         store = log.store
         codes = np.flatnonzero(log.numbers >= 0)
         cells = cell[log.numbers[codes]]
-        self._code: Ints = np.full(n_cells, -1, np.int64)  # of each cell: its label
+        self._code: Ints = np.full(n_cells, -1, np.int64)  # of each cell: the code of its label
         self._code[cells] = codes
-        self.counts: Ints | None = None  # of each cell: rows in the log, where these must be known, or cost nothing
+        self.counts: Ints | None = None  # of each cell: its rows in the log, if they must be known or cost nothing
         self.counts_left = is_certified(log.base.component)
         self._first_rows = _FIRST_ROWS
         if self.counts_left or store.counts_are_known or whole:
@@ -67,19 +66,19 @@ class Reader:
             self._first_rows = max(_FIRST_ROWS, min(mean, _MAX_AT_FIRST))
         self._whole = whole
         self._requests = 0
-        self._free = 0  # where the space after all queues begins
+        self._free = 0  # where the free space after all queues begins
 
     def left(self, ledger: Ledger) -> Ints:
-        """How many rows of each cell are still in the log; 1 for some where nobody counts them."""
+        """Return how many rows of each cell are still in the log, or 1 if there are some and nobody counts them."""
         if self.counts is None:
             return (self._code >= 0).astype(np.int64)
         left: Ints = self.counts - ledger.read_until
         return left if self.counts_left else (left > 0).astype(np.int64)
 
     def fill(self, ledger: Ledger) -> Ledger:
-        """Read more rows of the cell that is wanted, and of others, into their queues; another ledger if arrays grew.
+        """Read more rows of the cell that is needed, and of others. Return a new ledger if arrays grew.
 
-        If the log cannot be read, nothing has changed. Rows that were in these queues move along.
+        If the log cannot be read, nothing changes. Rows that are still queued move together with the new ones.
         """
         cells, sizes = self._wanted(ledger, int(ledger.refill[0]))
         codes = self._code[cells]
@@ -112,7 +111,7 @@ class Reader:
         return ledger
 
     def _wanted(self, ledger: Ledger, cell: int) -> tuple[Ints, Ints]:
-        """The cell that is wanted, and those after it that have few rows left; how many rows of each to read."""
+        """Choose the cells to read, the one needed and others with few rows left, and how many rows of each."""
         self._requests += 1
         first = self._first_rows
         rows = min(max(first * self._requests**2 // _SLOWNESS, first), _MAX_ROWS) if not self._whole else _MAX_ROWS
@@ -123,58 +122,56 @@ class Reader:
         cells = np.concatenate([[cell], along])
         ends = ledger.read_until[cells]
         left = np.full(len(cells), _MAX_ROWS) if self.counts is None else self.counts[cells] - ends
-        sizes = left if self._whole else np.minimum(left, np.maximum(ends, first))  # as many again
+        sizes = left if self._whole else np.minimum(left, np.maximum(ends, first))  # as many as were read before
         sizes = np.where(left - sizes <= 2 * first, left, sizes) if self.counts is not None else sizes
         sizes[0] = min(sizes[0], _MAX_ROWS)
         fitting = max(int(np.searchsorted(np.cumsum(sizes), rows, side="right")), 1)
         return cells[:fitting], sizes[:fitting]
 
     def _moved_together(self, ledger: Ledger, need: int) -> Ledger:
-        """The same queues one after the other at the beginning of larger arrays."""
+        """Return the same queues, one after the other, at the start of larger arrays."""
         live = np.flatnonzero(ledger.stop > ledger.start)
         sizes = ledger.stop[live] - ledger.start[live]
         ends = np.cumsum(sizes)
         size = int(sizes.sum())
-        places = _spread(ledger.start[live], sizes)
         space = max(2 * (size + need), _SPACE)
-        allowed = self.log.has_allowances
-        next_, stop = np.zeros_like(ledger.start), np.zeros_like(ledger.stop)
-        next_[live], stop[live] = ends - sizes, ends
+        start, stop = np.zeros_like(ledger.start), np.zeros_like(ledger.stop)
+        start[live], stop[live] = ends - sizes, ends
+        longer = ledger._replace(unit=np.zeros(space, np.int64), reward=np.zeros(space), start=start, stop=stop)
+        columns: list[tuple[Any, Any]] = [(ledger.unit, longer.unit), (ledger.reward, longer.reward)]
+        if self.log.has_allowances:
+            longer = longer._replace(allowance=np.zeros(space))
+            columns.append((ledger.allowance, longer.allowance))
+        shifts = ledger.start[live] - start[live]
+        for first in range(0, size, _ROWS_MOVED):
+            last = min(first + _ROWS_MOVED, size)
+            some = slice(np.searchsorted(ends, first, "right"), np.searchsorted(ends, last) + 1)
+            parts = np.minimum(ends[some], last) - np.maximum(ends[some] - sizes[some], first)
+            places = np.repeat(shifts[some], parts) + np.arange(first, last)
+            for old, new in columns:
+                np.take(old, places, out=new[first:last], mode="clip")  # any other mode makes a copy first
         self._free = size
-        return ledger._replace(
-            unit=_taken(ledger.unit, places, space),
-            reward=_taken(ledger.reward, places, space),
-            allowance=_taken(ledger.allowance, places, space) if allowed else ledger.allowance,
-            start=next_,
-            stop=stop,
-        )
-
-
-def _taken(values: NDArray[V], places: Ints, space: int) -> NDArray[V]:
-    """Some values at the beginning of a longer array; written once, because they can be most of a log."""
-    longer = np.zeros(space, values.dtype)
-    np.take(values, places, out=longer[: len(places)], mode="clip")  # any other mode makes a copy first
-    return longer
+        return longer
 
 
 def _spread(starts: Ints, sizes: Ints) -> Ints:
-    """The places of parts that begin at `starts` and have these sizes."""
+    """Return the positions of all entries of parts that begin at `starts` and have these sizes."""
     ends = np.cumsum(sizes)
     places: Ints = np.repeat(starts - ends + sizes, sizes) + np.arange(int(sizes.sum()))
     return places
 
 
 def ledger_without_rows(base: Base) -> Ledger:
-    """The cells of a base, with nothing to read."""
+    """Return the cells of a base, with nothing to read."""
     return empty_ledger(base.unit_cells(np.empty(0, np.int64)))
 
 
 def open_ledger(
     log: BaseLog, cells: UnitCells, counts: bool, marks: Ints | None, whole: bool = False
 ) -> tuple[Ledger, Reader | None]:
-    """The ledger of a log, and what fills it if it is not in memory; rows before the marks are used already.
+    """Make the ledger of a log, and the reader that fills it if the log is not in memory. Rows before `marks` are used.
 
-    `counts` says whether marks count the rows of a cell, and `whole` that all rows will be wanted.
+    `counts` says whether marks count the rows of a cell, and `whole` whether all rows will be needed.
     """
     if marks is not None:
         marks = inherited_marks(marks, cells.parent)
@@ -183,7 +180,9 @@ def open_ledger(
     ledger = empty_ledger(cells, _SPACE, counts, log.has_allowances)
     if marks is not None:
         if len(marks) > cells.size:
-            raise InvalidFile("more rows of a cell are used than the log has: the file does not fit the log")
+            raise InvalidFile(
+                "the file says that more rows of a cell were used than the log has, so it does not belong to this log"
+            )
         ledger.read_until[: len(marks)] = marks
     reader = Reader(log, cells.find.cell, cells.size, whole)
     ledger.left[:] = reader.left(ledger)

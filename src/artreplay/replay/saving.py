@@ -1,4 +1,4 @@
-"""Policies on disk: arrays and JSON in one file, written whole or not at all; nothing is executed on loading."""
+"""Saves and loads policies as one file of arrays and JSON. A file is written whole or not at all, and runs no code."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ from artreplay.replay.bases import Base, ObjectBase, as_base
 from artreplay.replay.certified import rule_of, with_rule
 from artreplay.replay.drift import Drift
 from artreplay.replay.log import AnyHistory
-from artreplay.replay.policy import ArtificialReplay, FullStart, Ignorant, Policy
+from artreplay.replay.policy import Policy
 from artreplay.replay.question import Question
 from artreplay.replay.related import Relation, checked_relation
 from artreplay.replay.step import PENDING, SAVE_SIZE
+from artreplay.replay.three_policies import ArtificialReplay, FullStart, Ignorant
 from artreplay.whole_files import write_whole
 
 FORMAT = 6
@@ -36,7 +37,7 @@ _POLICIES: dict[str, type[Policy]] = {policy.kind: policy for policy in (Ignoran
 _SPECS = {spec.__name__: spec for spec in (Theory, Practical, Anytime, KL, Hoeffding, SubGaussian, BernoulliKL)}
 _OWN_CALLABLE = {"$callable": "given again"}
 
-Json = Any  # what json.loads gives
+Json = Any  # what json.loads returns
 Arrays = dict[str, np.ndarray[Any, Any]]
 
 
@@ -47,7 +48,7 @@ def save(policy: Policy, path: str | os.PathLike[str]) -> None:
 
 
 def policy_as_bytes(policy: Policy) -> bytes:
-    """What `save` writes, for whoever keeps policies elsewhere than in files."""
+    """Return what `save` writes, for callers that keep policies elsewhere than in files."""
     buffer = io.BytesIO()
     _write_zip(buffer, *_described(policy))
     return buffer.getvalue()
@@ -65,14 +66,14 @@ def load(
     Parameters
     ----------
     path
-        The file.
+        The file that `policy.save` wrote.
     history
-        The log that the policy was made with; rows may have been appended. Leave it out for an `Ignorant` policy.
+        The log that the policy was made with. It may have grown. Leave it out for an `Ignorant` policy.
     base
-        A base made as the saved one was. It is needed where a file cannot hold it: a plain object, a component of your
-        own, or an algorithm with a bonus or psi of your own. The policy works on a copy of it.
+            A base made in the same way as the saved one. Give it if a file cannot hold the base: a plain object, your
+            own component, or an algorithm with your own bonus or psi. The policy works on a copy of it.
     relation
-        The relation, where the policy has one; it needs `base`, too.
+        The relation, if the policy has one. Give `base` as well then.
 
     >>> import artreplay as ar, tempfile, pathlib
     >>> history = ar.History(["red", "blue", "blue"], [0, 1, 1])
@@ -87,7 +88,7 @@ def load(
 
 
 def policy_from_bytes(saved: bytes, history: AnyHistory, base: object) -> Policy:
-    """The policy that `policy_as_bytes` saved, over its log and a base that is made as it was made then."""
+    """Load the policy that `policy_as_bytes` saved, over its log and a base made in the same way as then."""
     return _loaded(io.BytesIO(saved), history, base, None)
 
 
@@ -113,33 +114,33 @@ def _loaded(file: Path | io.BytesIO, history: AnyHistory | None, base: object, r
         policy.resume(log, fingerprint, marks, bool(document["history"]["totals"]))
     except ArtReplayError:
         raise
-    except Exception as error:  # whatever is in the file, it is the file that is wrong
+    except Exception as error:  # whatever went wrong, the file caused it
         raise InvalidFile(f"is not a whole policy file: {type(error).__name__}: {error}", file=_name(file)) from error
     return policy
 
 
 def _check_given(document: Json, history: object, base: object, relation: object) -> None:
-    """Refuse to go on without what a file cannot hold, or with what it has no place for."""
+    """Refuse to continue without what a file cannot hold, or with what the policy does not have."""
     log = document["history"]
     if document["policy"] == Ignorant.kind:
         if history is not None:
-            raise InvalidParameter("the file holds an Ignorant policy, which has no log: leave history out")
+            raise InvalidParameter("the file holds an Ignorant policy, which has no log. Leave history out")
     elif history is None:
         raise InvalidParameter(f"the file holds a policy over a log of {log['rows']} rows. Type load(path, history).")
     if not log["relation"]:
         if relation is not None:
-            raise InvalidParameter("the file holds a policy without a relation of your own: leave relation= out")
+            raise InvalidParameter("the file holds a policy without a relation. Leave relation= out")
     elif relation is None or base is None:
         raise InvalidParameter(
-            "the file holds a policy with a relation of your own, which it cannot keep: give relation= and base= again"
+            "the file holds a policy with your own relation, which a file cannot keep. Give relation= and base= again"
         )
 
 
-# -- what a file says of a policy -----------------------------------------------------------------------------
+# -- from a policy to a file -----------------------------------------------------------------------------------
 
 
 def _described(policy: Policy) -> tuple[Json, Arrays]:
-    """A policy as JSON and arrays."""
+    """Describe a policy as JSON and arrays."""
     policy.drive.check_whole()
     arrays: Arrays = {"position": policy.drive.position[:SAVE_SIZE]}
     fingerprint = policy.fingerprint()
@@ -169,8 +170,8 @@ def _describe_base(base: Base, arrays: Arrays) -> Json:
     if isinstance(base, ObjectBase):
         if not (hasattr(thing, "state") and hasattr(thing, "restore")):
             raise CannotSave(
-                f"a policy over {name} cannot be saved: a plain object must offer state(), numbers, texts, "
-                "lists, dicts and arrays, and restore(state)"
+                f"a policy over {name} cannot be saved: a plain object must offer restore(state) and state(), which "
+                "returns numbers, texts, lists, dicts and arrays"
             )
         return {"kind": "object", "class": name, "state": encode(thing.state())}
     rule = rule_of(base.component)
@@ -178,12 +179,12 @@ def _describe_base(base: Base, arrays: Arrays) -> Json:
     if not isinstance(base, Algorithm):
         return {"kind": "component", "class": name, "made with": encode(scalars_of(rule))}
     if type(base) not in ALGORITHMS:
-        raise CannotSave(f"{name} is not an algorithm of this package: a file could not rebuild it")
+        raise CannotSave(f"{name} is not an algorithm of this package, so a file could not rebuild it")
     return {"kind": "named", "class": name, "made with": _parameters(base), "log rows": base.log_rows}
 
 
 def _parameters(base: Algorithm) -> Json:
-    """What an algorithm was made with; of a callable of the user's own no more than that it is one."""
+    """Return what an algorithm was made with. Of a user's callable, a file only says that there is one."""
     return {
         name: _OWN_CALLABLE if callable(value) and not _is_spec(value) else encode(value)
         for name, value in base.parameters().items()
@@ -200,15 +201,15 @@ def _describe_pending(policy: Policy) -> Json:
     return {"units": encode(entries), "is_list": base.proposes_list}
 
 
-# -- a policy made of what a file says --------------------------------------------------------------------------
+# -- from a file to a policy ------------------------------------------------------------------------------------
 
 
 def _load_base(document: Json, arrays: Arrays, thing: object, plain: bool) -> Base:
-    """The base of a policy: one made as the saved one was, or a copy of the given one, with the saved state in it."""
+    """Make the base of a policy, new or as a copy of `given`, and put the saved state into it."""
     entry = document["base"]
     name = entry["class"]
     if thing is not None and type(thing).__qualname__ != name:
-        raise InvalidParameter(f"the file holds a policy over {name}, base= is a {type(thing).__qualname__}")
+        raise InvalidParameter(f"base= must be a {name}, as in the file, got a {type(thing).__qualname__}")
     base = as_base(_rebuild_base(entry) if thing is None else thing, plain=plain)
     if _drift_again(document, base).is_there:
         base.allow_drift()
@@ -218,7 +219,7 @@ def _load_base(document: Json, arrays: Arrays, thing: object, plain: bool) -> Ba
         base.count_log(each if isinstance(rows, list) else each[0])
     if isinstance(base, ObjectBase):
         if not hasattr(base.thing, "restore"):
-            raise InvalidParameter(f"base= must offer restore(state), {name} does not")
+            raise InvalidParameter(f"base= must offer restore(state), and {name} does not")
         base.thing.restore(decode(entry["state"]))
         return base
     rule = rule_of(base.component)
@@ -229,16 +230,16 @@ def _load_base(document: Json, arrays: Arrays, thing: object, plain: bool) -> Ba
     _check_arrays(base, arrays_of(rule), learnt)
     base.component = with_rule(base.component, overwrite(rule, learnt))
     if isinstance(base, Algorithm) and not base.is_sound():
-        raise InvalidFile(f"the arrays of {name} in the file do not belong together")
+        raise InvalidFile(f"the arrays of {name} in the file contradict each other")
     return base
 
 
 def _rebuild_base(entry: Json) -> Algorithm:
-    """An algorithm as it was when it was made."""
+    """Make an algorithm with the parameters it was made with before."""
     name = entry["class"]
     if entry["kind"] != "named" or _OWN_CALLABLE in entry["made with"].values():
         own = name if entry["kind"] != "named" else f"{name} with a callable of your own"
-        raise InvalidParameter(f"the file holds a policy over {own}, which it cannot rebuild: give base= again")
+        raise InvalidParameter(f"the file holds a policy over {own}, which it cannot rebuild. Give base= again")
     algorithm = next((cls for cls in ALGORITHMS if cls.__name__ == name), None)
     if algorithm is None:
         raise InvalidFile(f"the file holds an algorithm {name!r} that this version of artreplay does not have")
@@ -247,7 +248,7 @@ def _rebuild_base(entry: Json) -> Algorithm:
 
 
 def _check_arrays(base: Base, mine: Arrays, saved: Arrays) -> None:
-    """Refuse arrays that are not those of a base; some may have grown."""
+    """Refuse arrays that do not fit the base; some arrays may have grown."""
     for name in sorted(mine.keys() | saved.keys()):
         both = name in mine and name in saved and mine[name].dtype == saved[name].dtype
         may_grow = not isinstance(base, Algorithm) or base.grows(name)
@@ -256,7 +257,7 @@ def _check_arrays(base: Base, mine: Arrays, saved: Arrays) -> None:
             raise wrong(f"the array {name} in the file does not fit {type(base.thing).__qualname__}")
         own = base.table if isinstance(base, Algorithm) and name.endswith("bound.radius") else None
         if own is not None and not np.array_equal(tabulate(own.radius, np.empty(0), len(saved[name])), saved[name]):
-            raise InvalidParameter("base= must have the bonus or psi that the saved policy had, it differs")
+            raise InvalidParameter("base= must have the same bonus or psi as the saved policy, got another one")
 
 
 def _drift_again(document: Json, base: Base) -> Drift:
@@ -267,7 +268,7 @@ def _drift_again(document: Json, base: Base) -> Drift:
 def _restore_position(policy: Policy, document: Json, arrays: Arrays) -> None:
     position, drive, base = arrays["position"], policy.drive, policy.drive.base
     if position.shape != (SAVE_SIZE,) or position.dtype != np.int64 or (position < 0).any():
-        raise InvalidFile("the position in the file is not one of a policy")
+        raise InvalidFile("the position in the file is not that of any policy")
     drive.position[:SAVE_SIZE] = position
     pending = document["pending"]
     if pending is None:
@@ -297,7 +298,7 @@ def _restore_question(policy: Policy, asked: Json) -> None:
 
 
 def _load_fingerprint(entry: Json, arrays: Arrays) -> tuple[Fingerprint, np.ndarray[Any, Any]]:
-    """What the log was when the policy was saved, and which of its rows were used."""
+    """Return the fingerprint of the log when the policy was saved, and the marks of the rows used then."""
     rows, block = checked_count("rows", entry["rows"], least=0), checked_count("block", entry["block"])
     marks, digests = arrays["marks"], arrays["digests"]
     if marks.ndim != 1 or marks.dtype != np.int64 or (marks < 0).any() or (marks > rows).any():
@@ -332,7 +333,7 @@ def _read_zip(file: Path | io.BytesIO) -> tuple[Json, Arrays]:
                 raise InvalidFile("is not a policy file", file=path)
             if (number := document.get("format")) != FORMAT:
                 raise InvalidFile(
-                    f"is written in format {number!r}, this version of artreplay reads {FORMAT}", file=path
+                    f"has format {number!r}, and this version of artreplay reads format {FORMAT}", file=path
                 )
             arrays = {
                 name.removesuffix(".npy"): np.lib.format.read_array(io.BytesIO(archive.read(name)), allow_pickle=False)
@@ -354,7 +355,7 @@ def _read_zip(file: Path | io.BytesIO) -> tuple[Json, Arrays]:
 
 
 def encode(value: Any) -> Json:
-    """A value as JSON that says what it was."""
+    """Turn a value into JSON that also says what type it had."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, np.generic):
@@ -377,7 +378,7 @@ def encode(value: Any) -> Json:
 
 
 def decode(value: Json) -> Any:
-    """The value that `encode` made JSON of."""
+    """Turn JSON from `encode` back into the value."""
     if isinstance(value, list):
         return [decode(item) for item in value]
     if not isinstance(value, dict):
@@ -396,5 +397,5 @@ def decode(value: Json) -> Any:
 
 
 def _is_spec(value: object) -> bool:
-    """Whether this is a value of this package, such as a bonus, that its name and fields describe completely."""
+    """Return whether this is a value of this package, such as a bonus, that its name and fields describe completely."""
     return type(value).__name__ in _SPECS and dataclasses.is_dataclass(value) and not isinstance(value, type)

@@ -1,4 +1,4 @@
-"""What people look at: the cells of a policy, what was used of the log in each, and where rewards contradict it."""
+"""Where a policy stands: its cells, the rows used in each, and the arms whose rewards contradict the log."""
 
 from __future__ import annotations
 
@@ -29,15 +29,24 @@ if TYPE_CHECKING:
 class Cell:
     """What is known of one arm or box: samples shown (logged or online), mean, index, rows in the log, and rows used.
 
-    Where contexts make segments, `unit` is a tuple: the arm, and the values of the segment columns.
-    In a tree, `count` and `mean` include what a box inherited: samples of the box it was split from, which may lie
-    elsewhere in it, and which its siblings count too. `logged` and `used` are of the box itself.
+    In a tree, `count` and `mean` include samples that a box inherited from the box it was split from. These may lie
+    elsewhere in that box, and its siblings count them too. `logged` and `used` count rows within the box itself.
+
+    Where contexts make segments, `unit` is a tuple of the arm and the values of the segment columns.
+
+    >>> import artreplay as ar
+    >>> policy = ar.FullStart(ar.MonUCB(2, horizon=100), ar.History([0, 1, 1], [1.0, 0.0, 0.5]))
+    >>> policy.ask()
+    0
+    >>> cell = policy.cells()[1]
+    >>> cell.unit, cell.count, cell.mean, cell.logged, cell.used
+    (1, 2, 0.25, 2, 2)
     """
 
     unit: Label | Box
     count: int
     mean: float  # nan without samples
-    index: float  # nan where the algorithm has none
+    index: float  # nan if the algorithm has none
     logged: int
     used: int
 
@@ -53,17 +62,17 @@ class Cell:
 
     @property
     def level(self) -> float | None:
-        """The level of a box, where there are levels."""
+        """The level of a box, if there are levels."""
         return self.unit.level if isinstance(self.unit, Box) else None
 
 
 def cells_of(policy: Policy) -> list[Cell]:
-    """Every cell of a policy as it stands."""
+    """Return every cell of a policy as it is now."""
     base = policy.base
     if not isinstance(base, (ArmAlgorithm, PointAlgorithm)):
         raise InvalidParameter(
             "cells() needs an algorithm that keeps a mean for each arm or box, "
-            f"{type(base).__name__} is another kind; used_by_cell() counts its samples"
+            f"and {type(base).__name__} does not. used_by_cell() counts its samples"
         )
     count, mean, index = base.statistics()
     index = np.full(len(count), math.nan) if index is None else index
@@ -83,7 +92,7 @@ def cells_of(policy: Policy) -> list[Cell]:
 
 
 def used_by_cell(policy: Policy) -> dict[Hashable, int]:
-    """Rows of the log shown, by cell: an arm, or a tuple of arms that share a cell, or a box."""
+    """Count the rows of the log shown, by cell: an arm, a tuple of arms that share a cell, or a box."""
     base, log = policy.drive.base, policy.log
     if isinstance(base, PointAlgorithm):
         return {cell.unit: cell.used for cell in cells_of(policy)}
@@ -100,13 +109,14 @@ def used_by_cell(policy: Policy) -> dict[Hashable, int]:
 
 
 def used_counts(policy: Policy, count: Callable[[Ints], Ints]) -> Ints:
-    """The rows that were shown, counted by unit or box, as `count` does it; a store is not read for it if possible."""
+    """Count the rows that were shown, by unit or box, with `count`. A store is read for this only if needed."""
     log, ledger = policy.log, policy.drive.ledger
     if policy.used == log.size:
         return log.counts(count)
     counts = count(np.empty(0, np.int64))
     cells = ledger.cells if isinstance(ledger, Ledger) and len(ledger.row) == 0 else None
-    if isinstance(cells, CellTable) and 0 < len(cells.cell) == cells.last and not log.is_totals:  # each unit is a cell
+    # Each unit is a cell of its own.
+    if isinstance(cells, CellTable) and 0 < len(cells.cell) == cells.last and not log.is_totals:
         counts[: len(cells.cell)] += policy.marks()[cells.cell]
         return counts
     for part, shown in policy.used_parts():
@@ -116,7 +126,15 @@ def used_counts(policy: Policy, count: Callable[[Ints], Ints]) -> Ints:
 
 @dataclass(frozen=True, slots=True)
 class Contradiction:
-    """An arm whose online rewards contradict its log, with both means and counts as they are now."""
+    """An arm whose online rewards contradict its log, with both means and counts as they are now.
+
+    >>> import artreplay as ar
+    >>> policy = ar.FullStart(ar.KLUCB(2, horizon=100), ar.History([0] * 50, [1.0] * 50))
+    >>> for _ in range(50):
+    ...     policy.tell(0, 0.0)
+    >>> print(policy.contradictions()[0])
+    0 earned 0 on average in 50 rounds, but 1 in the 50 rows of the log that were read
+    """
 
     unit: Label
     online_mean: float
@@ -135,14 +153,14 @@ _COLUMNS = ("counts", "sums", "counts_before", "sums_before")
 
 
 class Online:
-    """How often each arm was told, and the sum of its rewards, apart from what the base was shown of the log.
+    """How often each arm was told, and the sum of its rewards, separate from what the base was shown of the log.
 
-    Chance alone explains a difference of √(log(1/δ)/2n) for each of the two means, but for one in a thousand (δ).
+    Chance alone explains a difference of √(log(1/δ)/2n) for each of the two means, except with probability δ = .001.
     """
 
     def __init__(self, base: ArmAlgorithm) -> None:
         self.counts, self.sums = [0] * base.n_units, [0.0] * base.n_units
-        # What the base was shown before there was a log.
+        # The base may have learnt something before it got a log.
         self.counts_before, self.sums_before = base.tally.counts.tolist(), base.tally.totals.tolist()
         self._base = base
         psi = base.psi if isinstance(base, PsiUCB) else None
@@ -155,7 +173,7 @@ class Online:
             self.sums[unit] += reward
 
     def go_on_from(self, before: Online) -> None:
-        """Take over what was told of the first arms."""
+        """Take over the rewards of the first arms."""
         for mine, theirs in zip(self._columns(), before._columns(), strict=True):
             mine[: len(theirs)] = theirs
 
@@ -163,7 +181,7 @@ class Online:
         return self.counts, self.sums, self.counts_before, self.sums_before
 
     def contradictions(self) -> list[Contradiction]:
-        """The arms whose online mean lies further from the mean of their logged rows than chance and drift explain."""
+        """List the arms whose online mean differs from their logged mean by more than chance and drift explain."""
         base, tally = self._base, self._base.tally
         played, before = np.array(self.counts), np.array(self.counts_before)
         logged = tally.counts - played - before
@@ -182,20 +200,20 @@ class Online:
         return cells
 
     def kept(self) -> dict[str, Ints | Floats]:
-        """What a file must have of it."""
+        """Return the arrays that a file must keep."""
         return {f"online.{name}": np.array(column) for name, column in zip(_COLUMNS, self._columns(), strict=True)}
 
     def restore(self, arrays: Mapping[str, Ints | Floats]) -> None:
-        """Take back what was kept."""
+        """Take back the arrays that a file kept."""
         for name, column in zip(_COLUMNS, self._columns(), strict=True):
             array, mine = arrays[f"online.{name}"], np.array(column)
             if array.shape != mine.shape or array.dtype != mine.dtype:
-                raise InvalidFile("the online rewards in the file are not those of its arms")
+                raise InvalidFile("the online rewards in the file do not fit its arms")
             column[:] = array.tolist()
 
 
 def online_of(base: object) -> Online | None:
-    """What keeps the online rewards of a base: over arms, where it is known how far rewards can spread by chance."""
+    """Return an `Online` for a base over arms, if it is known how far chance can spread its rewards, else None."""
     if not isinstance(base, ArmAlgorithm) or isinstance(base, ContextRegression):
         return None
     is_bounded = base.reward_range[1] < math.inf or (isinstance(base, PsiUCB) and isinstance(base.psi, SubGaussian))

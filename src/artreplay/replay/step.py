@@ -1,4 +1,4 @@
-"""The one step: propose, serve, or go online. Policies and simulations repeat it; nothing else shows rows of a log."""
+"""The one step: propose, show a row, or play. Policies and simulations repeat it, and nothing else shows rows."""
 
 from __future__ import annotations
 
@@ -6,28 +6,28 @@ from typing import NamedTuple, Protocol
 
 from artreplay.compiling import UNBOUNDED, Floats, Ints, Loop, assume_nonnegative, compiled
 
-# Where a policy stands, in one array.
-USED = 0  # rows of the log shown
-ROUND = 1  # online rounds
-PENDING = 2  # units of the proposal that is to be played, 0 if there is none
-SERVING = 3  # units of a proposal that waits for rows to be read, 0 if there is none
-SLOT = 4  # ... which of them is served next
-SHOWN = 5  # ... and how many were shown something
-READ_UNITS = 6  # units whose cells `read_to_end` is done with
-PLACES = 7  # how many of these there are
-SAVE_SIZE = 3  # how many of them a saved policy has
+# Positions in the array that says where a policy stands.
+USED = 0  # how many rows of the log were shown
+ROUND = 1  # how many online rounds were told
+PENDING = 2  # how many units of the proposal are to be played, 0 if there is no decision
+SERVING = 3  # how many units a proposal has that waits for rows to be read, 0 if none waits
+SLOT = 4  # ... which of them comes next
+SHOWN = 5  # ... and for how many a row was shown
+READ_UNITS = 6  # for how many units `read_to_end` is done
+PLACES = 7  # how many of these positions there are
+SAVE_SIZE = 3  # how many of them, from the first, a saved policy keeps
 
-# What can come of a piece of work. A number above 0 is none of these: it counts units to play.
+# Results of a loop or step. A result above 0 counts units to play.
 (
-    AGAIN,  # nothing is in the way: go on
-    NEEDS_ROOM,  # arrays must grow first, or Python must compute something; a proposal may say so too
+    AGAIN,  # go on
+    NEEDS_ROOM,  # arrays must grow first, or Python must compute something; a base may return it as well
     DONE,  # there is nothing left to do
     NO_ROW,  # the cell has no unread row
-    UNREAD,  # the cell may have one, which is still where the log lies
+    UNREAD,  # the cell may have an unread row, which is still in the store
     NEEDS_ROWS,  # rows of the log must be read first
-    BAD_PROPOSAL,  # a proposal has no units, or more than there is space for
-    BAD_VALUE,  # what a base says of the value of an arm cannot be
-    CERTAIN,  # the one unit that is proposed is played at once, whatever the unread rows say
+    BAD_PROPOSAL,  # a proposal has no units, or too many
+    BAD_VALUE,  # a base returned an impossible value for an arm
+    CERTAIN,  # the proposed unit is played without reading on, whatever the unread rows contain
 ) = range(0, -9, -1)
 
 
@@ -50,7 +50,7 @@ class UnreadRows(Protocol):
 
 @compiled
 def serve(algorithm: Learner, ledger: UnreadRows, position: Ints, cell: int) -> int:
-    """Show the earliest unread row of a cell, as it was logged; its place, NO_ROW or UNREAD."""
+    """Show the earliest unread row of a cell, as it was logged. Return where it is, or NO_ROW or UNREAD."""
     at: int = ledger.first_unread(cell)
     if at >= 0:
         ledger.show(algorithm, cell, at)
@@ -60,9 +60,9 @@ def serve(algorithm: Learner, ledger: UnreadRows, position: Ints, cell: int) -> 
 
 @compiled
 def propose(algorithm: Learner, ledger: UnreadRows, proposal: Ints, round_: int, most: int) -> int:
-    """Let the base write a proposal. Returns how many units it has, at most `most`, or what came of it.
+    """Let the base write a proposal. Return how many units it has, at most `most`, or one of the results above.
 
-    A base that is read until its choice is certain (`certified.py`) says itself when that is so.
+    A base that is read until its choice is certain (`certified.py`) returns CERTAIN itself.
     """
     units: int = algorithm.propose_over(ledger, proposal, round_)
     if units in (CERTAIN, BAD_VALUE, NEEDS_ROOM):
@@ -74,11 +74,11 @@ def propose(algorithm: Learner, ledger: UnreadRows, proposal: Ints, round_: int,
 def show(
     algorithm: Learner, ledger: UnreadRows, position: Ints, proposal: Ints, units: int, first: int, shown: int
 ) -> int:
-    """Show the base what the log has to say of a proposal; the number of units to be played, AGAIN or NEEDS_ROWS.
+    """Show the base the next rows for a proposal. Return AGAIN, NEEDS_ROWS, or the number of units to play.
 
-    For each unit in order, the earliest unread row of the cell it lies in now is shown; when there is none for any
-    unit, the proposal is played. A row that is still where the log lies is waited for, in the middle of a proposal if
-    need be: then it goes on with the unit `first`, after `shown` rows.
+    For each unit in order, this shows the earliest unread row of the cell the unit lies in now. If there is none for
+    any unit, the proposal is played. If a row must first be read from the store, this stops with NEEDS_ROWS, and later
+    continues with the unit `first` after `shown` rows.
     """
     for j in range(first, units):
         at = serve(algorithm, ledger, position, assume_nonnegative(ledger.locate(algorithm, proposal[j])))
@@ -92,7 +92,7 @@ def show(
 
 @compiled
 def step(algorithm: Learner, ledger: UnreadRows, position: Ints, proposal: Ints) -> int:
-    """Propose and show, or go on where rows were waited for; what came of it."""
+    """Propose and show rows, or continue where rows were missing. Return what came of it."""
     units = position[SERVING]
     if units > 0:
         position[SERVING] = 0
@@ -105,7 +105,7 @@ def step(algorithm: Learner, ledger: UnreadRows, position: Ints, proposal: Ints)
 
 @Loop
 def settle(algorithm: Learner, ledger: UnreadRows, position: Ints, proposal: Ints, limit: int) -> int:
-    """Repeat the step until there is something to play, at most `limit` times. Returns how many units that is."""
+    """Repeat the step until there is something to play, at most `limit` times. Return how many units that is."""
     width = len(proposal)
     room = 0
     while limit > 0:
@@ -118,16 +118,16 @@ def settle(algorithm: Learner, ledger: UnreadRows, position: Ints, proposal: Int
             if units > 0:
                 position[PENDING] = units
             return units
-        room -= width  # a step shows at most one row per unit
+        room -= width  # because a step shows at most one row per unit
         limit -= 1
     return AGAIN
 
 
 @Loop
 def read_to_end(algorithm: Learner, ledger: UnreadRows, position: Ints, units: Ints, limit: int) -> int:
-    """Show all unread rows of the cells these units lie in, cell after cell, at most `limit` rows; DONE at the end.
+    """Show all unread rows of these units' cells, cell after cell, at most `limit` rows. Return DONE at the end.
 
-    When a cell divides meanwhile, those of the part that the unit lies in. `position` says which unit is next.
+    If a cell divides meanwhile, only the part that the unit lies in is read on. `position` says which unit is next.
     """
     room = 0
     while position[READ_UNITS] < len(units):
@@ -151,7 +151,7 @@ def read_to_end(algorithm: Learner, ledger: UnreadRows, position: Ints, units: I
 
 @compiled
 class Rounds(NamedTuple):
-    """What was played in some rounds, one unit in each, and what it earned."""
+    """The unit that was played in each of several rounds, and its reward."""
 
     units: Ints
     rewards: Floats
@@ -159,7 +159,7 @@ class Rounds(NamedTuple):
 
 @Loop
 def take_rounds(algorithm: Learner, ledger: UnreadRows, position: Ints, rounds: Rounds, limit: int) -> int:
-    """Show what was played, at most `limit` rounds; DONE at the end. `position` says which round is next."""
+    """Show what was played, at most `limit` rounds. Return DONE at the end. `position` says which round is next."""
     room = 0
     while position[READ_UNITS] < len(rounds.units):
         if limit <= 0:

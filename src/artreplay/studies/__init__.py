@@ -1,4 +1,4 @@
-"""Decisions that last: a journal in a database, many decisions open at once, arms that come and go."""
+"""Decisions that last: a journal in a database, many open decisions, arms that come and go."""
 
 from artreplay.studies.arms_and_log import ArmState
 from artreplay.studies.decisions import Decision

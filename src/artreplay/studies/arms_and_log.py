@@ -1,4 +1,4 @@
-"""What changes a study itself: arms that come and go, a log that grows, another horizon."""
+"""Changes to a study itself: arms that come and go, a log that grows, another horizon."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from artreplay.studies.study_state import StudyState
 
 
 def begin(journal: Journal, settings: Settings, arms: Sequence[Arm], log: AnyHistory | None, now: float) -> None:
-    """Write the first entries of a journal: settings, arms, and the log if there is one."""
+    """Write the first entries of a journal: the settings, the arms, and the log if there is one."""
     labels = json.dumps([[encode(arm.label), arm.features] for arm in arms])
     entries = [Entry(1, "settings", now, body=settings.as_json()), Entry(2, "arms", now, body=labels)]
     if log is not None:
@@ -42,8 +42,8 @@ def begin(journal: Journal, settings: Settings, arms: Sequence[Arm], log: AnyHis
 
 
 def check_start(settings: Settings, base: Any, log: AnyHistory | None) -> Settings:
-    """Refuse settings and a log that a policy cannot take; the settings with the rows that the horizon counts."""
-    base.count_log(0)  # the policy has no log when it is made
+    """Refuse settings and a log that a policy cannot take. Return the settings with the rows the horizon counts."""
+    base.count_log(0)  # a study makes its policy before the log is opened
     policy = first_policy(settings, base)
     view = None if log is None else policy.check_extends(log)
     if not base.counts_log:
@@ -58,7 +58,7 @@ def check_start(settings: Settings, base: Any, log: AnyHistory | None) -> Settin
 
 
 def add_arm(state: StudyState, label: Label, features: Sequence[float] | None) -> None:
-    """Let an arm be chosen from now on: a new one, or one that was retired."""
+    """Let an arm be chosen from now on: a new arm, or one that was retired."""
     state.check_arms("add_arm")
     label = plain_label(label)
     number = state.numbers.get(label)
@@ -67,23 +67,23 @@ def add_arm(state: StudyState, label: Label, features: Sequence[float] | None) -
         state.enter("return", unit=number)
         return
     if number is not None:
-        raise StudyRefused(f"{label!r} is an arm of this study already")
+        raise StudyRefused(f"{label!r} is already an arm of this study")
     row = checked_features(state.base.thing, features)
     body = json.dumps([[encode(label), row]])
-    new_base(state.settings, [*state.arms, Arm(label, row)])  # which refuses what is wrong
+    new_base(state.settings, [*state.arms, Arm(label, row)])  # raises an error if the arm does not fit
     before = state.fold_at_hand
     state.enter("arms", body=body)
     state.grow_fold(before)
 
 
 def retire_arm(state: StudyState, label: Label) -> None:
-    """Never choose an arm again; what is known of it stays."""
+    """Never choose an arm again. What is known of it stays."""
     state.check_arms("retire_arm")
     number = state.number_in_use(label)
     least = state.base.thing.width
     if state.in_use.sum() <= least:
         raise StudyRefused(
-            f"{label!r} must stay: a decision needs {least} arm{'s' if least > 1 else ''} to choose from"
+            f"{label!r} must stay, because a decision needs {least} arm{'s' if least > 1 else ''} to choose from"
         )
     state.expire()
     state.enter("retire", unit=number)
@@ -93,21 +93,21 @@ def retire_arm(state: StudyState, label: Label) -> None:
 
 
 def extend(state: StudyState, log: AnyHistory) -> None:
-    """Go on with a log that has grown: the same rows, and more after them; or with a store at another place."""
+    """Continue with a log that has grown: the same rows with more after them, or a store that has moved."""
     state.expire()
     fold = state.fold()
     last = state.logs[-1][1] if state.logs else {}
     rows, kind = last.get("rows", 0), last.get("kind")
     if rows and isinstance(log, Totals) != isinstance(fold.log, Totals):
         has, got = ("totals", "rows") if isinstance(fold.log, Totals) else ("rows", "totals")
-        raise StudyRefused(f"the log of this study has {has}, and cannot go on with {got}: make a new study")
+        raise StudyRefused(f"the log of this study has {has}, and cannot go on with {got}. Make a new study")
     fold.policy.check_extends(log)
     has_moved = kind == "store" and description(log).get("place") != last["place"]
     if log.n_rows == rows and not has_moved:
         return
     is_kept = kind in (None, "rows", "totals")
     if is_kept and rows and isinstance(log, StoredLog):
-        log = log.load()  # after rows that the study keeps itself
+        log = log.load()  # the study already keeps its rows itself, and keeps the new ones as well
     if isinstance(log, StoredLog):
         state.outside_log = log if state.outside_log is not None else None
     else:
@@ -118,7 +118,7 @@ def extend(state: StudyState, log: AnyHistory) -> None:
 
 
 def change(state: StudyState, unknown: str | None, drift: AnyDrift | None, note: dict[str, Any] | None) -> None:
-    """Treat the log otherwise, and fold the journal again; or keep another note."""
+    """Treat the log differently and fold the journal again, or keep another note."""
     changes: dict[str, Any] = {} if unknown is None else {"unknown": checked_unknown(unknown)}
     changes |= {} if drift is None else {"drift": drift_as_json(drift)}
     settings = replace(state.settings, **changes)
@@ -135,7 +135,7 @@ def change(state: StudyState, unknown: str | None, drift: AnyDrift | None, note:
 
 
 def set_horizon(state: StudyState, horizon: int) -> None:
-    """Fold the journal again under another horizon."""
+    """Fold the journal again with another horizon."""
     policy = state.fold().policy
     rows = policy.used + policy.unused
     settings = state.settings.with_horizon(checked_count("horizon", horizon), len(state.arms), rows)
@@ -155,26 +155,27 @@ def _fold_again(state: StudyState, settings: Settings) -> None:
 def without_own_rows(
     state: StudyState, history: Any, exclude: str | Sequence[str | None] | None, columns: dict[str, Any]
 ) -> AnyHistory:
-    """A log without the rows whose decision id is one of the study's own."""
+    """Return a log without the rows whose decision id is one of the study's own."""
     if exclude is None:
         is_log = isinstance(history, (History, Totals, StoredLog))
         return history if is_log and not columns else open_history(history, **columns)
     if isinstance(exclude, str):
         if columns.get("order") is not None:
-            raise InvalidParameter("order must be left out with exclude=: sort the log first")
+            raise InvalidParameter("order must be left out with exclude=. Sort the log first")
         as_rows = as_columns(
             columns.get("unit"), columns.get("reward"), columns.get("level"), None, columns.get("allowance")
         )
         source = source_of(history, as_rows, columns.get("table"), columns.get("csv"))
         if exclude not in source.column_names():
-            raise InvalidParameter(f"exclude must name a column of the log, there is no {exclude!r}")
+            raise InvalidParameter(f"exclude must name a column of the log, got {exclude!r}")
         ids = [id_ for table in source.tables([exclude]) for id_ in table[exclude].to_list()]
         history = open_history(history, **columns)
     else:
         ids = list(exclude)
     if not isinstance(history, History):
         raise InvalidParameter(
-            "is for a log in memory, a file or a frame: an indexed log cannot leave rows out", parameter="exclude"
+            "is for a log in memory, a file or a frame, because an indexed log cannot leave rows out",
+            parameter="exclude",
         )
     if len(ids) != len(history):
         raise InvalidParameter(f"exclude must have one entry for each row of the log, got {len(ids)}")
@@ -188,7 +189,15 @@ def without_own_rows(
 
 @dataclass(frozen=True, slots=True)
 class ArmState:
-    """An arm of a study as it stands: samples logged, used and online, their mean, the index, open decisions."""
+    """What is known of an arm of a study: rows logged and used, rewards online, their mean, the index, open decisions.
+
+    >>> import artreplay as ar
+    >>> log = ar.History(["red", "blue", "blue"], [0, 1, 1])
+    >>> study = ar.Study.create(":memory:", ar.KLUCB(arms=["red", "blue"], horizon=100), history=log)
+    >>> [(arm.label, arm.logged) for arm in study.arms()]
+    [('red', 1), ('blue', 2)]
+    >>> study.close()
+    """
 
     label: Label
     retired: bool
@@ -196,12 +205,12 @@ class ArmState:
     used: int
     online: int
     mean: float  # nan without samples
-    index: float  # nan where the algorithm has none
+    index: float  # nan if the algorithm has none
     open: int
 
 
 def arms_of(state: StudyState) -> list[ArmState]:
-    """The arms of a study as they stand."""
+    """Return what is known of each arm of a study now."""
     state.check_arms("arms()")
     cells = state.settled().cells()
     open_ = state.fold().pending.count_units()
@@ -215,7 +224,7 @@ def arms_of(state: StudyState) -> list[ArmState]:
 
 
 def facts_of(state: StudyState) -> dict[str, Any]:
-    """A few numbers about a study."""
+    """Collect a few numbers about a study."""
     policy, counts = state.settled(), state.counts
     states = {
         "expired": counts["expiry"],

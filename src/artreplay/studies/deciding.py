@@ -1,4 +1,4 @@
-"""Decisions, their rewards, and what came of actions that nobody asked for."""
+"""Decisions, their rewards, and rewards of actions that nobody asked for."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from artreplay.studies.decisions import (
 from artreplay.studies.study_journal import Entry
 from artreplay.studies.study_state import StudyState
 
-LONGEST_NUMBER = 18  # digits of a number that a database can look for
+LONGEST_NUMBER = 18  # a number with more digits does not fit into a database column
 
 
 def decide(
     state: StudyState, request: str | None, among: Sequence[Label] | None, count: int | None
 ) -> Decision | list[Decision]:
-    """One decision, or as many as are wanted; those of an earlier call with the same request."""
+    """Make one decision, or several. An earlier call with the same request id gets its decisions again."""
     many = 1 if count is None else checked_count("count", count)
     requests = _requests(request, many, count is not None)
     state.expire()
@@ -46,13 +46,13 @@ def decide(
     if (earlier := _decided(state, requests)) is not None:
         return earlier[0] if count is None else earlier
     number, fold = state.counts["decisions"], state.fold()
-    _warn_past_horizon(state, number + many)  # which may be raised: nothing is changed yet
+    _warn_past_horizon(state, number + many)  # before anything changes, because users may turn warnings into errors
     actions: list[Action] = []
     try:
         for place in range(number, number + many):
             actions.append(fold.decide(place, available))
             fold.pending.open(place + 1, fold.numbers(actions[-1]))
-    except BaseException:  # the log could not be read, or Ctrl-C was pressed: none of them was made
+    except BaseException:  # the log could not be read, or Ctrl-C was pressed, so none was made
         for place in range(number, number + len(actions)):
             fold.pending.close(place + 1)
         raise
@@ -65,7 +65,7 @@ def decide(
 
 
 def _decided(state: StudyState, requests: list[str] | list[None]) -> list[Decision] | None:
-    """The decisions that were made for these requests, all of them or none."""
+    """Return the decisions made for these requests, if all of them were made before."""
     decisions = []
     for request in requests:
         entries = [] if request is None else list(state.journal.read(kinds=("decision",), request=request))
@@ -99,7 +99,7 @@ def _warn_past_horizon(state: StudyState, decision: int) -> None:
 
 
 def reward(state: StudyState, id_: str, value: object) -> StudyRefused | None:
-    """Take a reward in; what is refused and counted is returned, and raised after the commit."""
+    """Take a reward in. Return a refusal that must be counted, so that the caller raises it after the commit."""
     state.expire()
     decision, outcome = find_decision(state, id_)
     checked = _checked_value(state, decision.action, value)
@@ -113,18 +113,18 @@ def reward(state: StudyState, id_: str, value: object) -> StudyRefused | None:
             state.enter_value(kind, decision.action, checked, state.open[number].unit, decision=number)
         return None
     if decision.state == "void":
-        raise StudyRefused(f"decision {id_} was taken out: it takes no reward")
+        raise StudyRefused(f"decision {id_} was taken out and takes no reward")
     if decision.state == "expired":
         state.enter("late", decision=number)
         due = f" at {decision.due:%Y-%m-%d %H:%M:%S}" if decision.due else ""
-        return StudyRefused(f"decision {id_} expired{due}: its reward comes too late")
+        return StudyRefused(f"decision {id_} expired{due}, so its reward comes too late")
     if outcome is not None and value_of(outcome) != checked:
         raise _is_final(id_, value_of(outcome), checked)
     return None
 
 
 def void(state: StudyState, id_: str) -> None:
-    """Take a decision out, with its reward if it has one."""
+    """Take a decision out of the study, together with its reward if it has one."""
     state.expire()
     decision, outcome = find_decision(state, id_)
     if decision.state == "void":
@@ -135,7 +135,7 @@ def void(state: StudyState, id_: str) -> None:
 
 
 def observe(state: StudyState, action: Action, value: object, request: str | None) -> None:
-    """Take in what came of an action that nobody asked for."""
+    """Take in the reward of an action that nobody asked for."""
     several = state.base.proposes_list
     action = list(action) if several and isinstance(action, (list, tuple)) else action
     units = action if several else [action]
@@ -148,13 +148,13 @@ def observe(state: StudyState, action: Action, value: object, request: str | Non
     for known in [] if name is None else state.journal.read(kinds=("observation",), request=name):
         before = (action_as_json(action_of(known, state.arms)), value_of(known))
         if before != (action_as_json(action), checked):
-            raise StudyRefused(f"request {request!r} observed something else before, which is final")
+            raise StudyRefused(f"request {request!r} already observed something else, and that is final")
         return
     state.enter_value("observation", action, checked, numbers[0] if state.plays_one_arm else None, request=name)
 
 
 def find_decision(state: StudyState, id_: str) -> tuple[Decision, Entry | None]:
-    """A decision by its id, and what came of it."""
+    """Find a decision by its id. Return it with the entry that closed it, if any."""
     head = id_.partition("-")[0] if isinstance(id_, str) else ""
     number = int(head) if head.isascii() and head.isdecimal() and len(head) <= LONGEST_NUMBER else 0
     if (entry := state.open.get(number)) is not None and entry.id == id_:
@@ -173,7 +173,7 @@ def _as_it_stands(state: StudyState, number: int) -> tuple[Decision, Entry | Non
 
 
 def _checked_value(state: StudyState, action: Action, value: Any) -> Value:
-    """A reward as it is kept: one number, or one for each unit."""
+    """Check a reward. Return it as the journal keeps it: one number, or one for each unit."""
     if not isinstance(action, list):
         state.base.checked_reward(value)
         return float(value)
@@ -185,7 +185,7 @@ def _checked_value(state: StudyState, action: Action, value: Any) -> Value:
 
 
 def _requests(request: str | None, many: int, is_list: bool) -> list[str] | list[None]:
-    """The name under which each decision of a call is found again."""
+    """Return the name by which each decision of a call can be found again."""
     if request is None:
         return [None] * many
     if not isinstance(request, str) or not request:
@@ -196,4 +196,4 @@ def _requests(request: str | None, many: int, is_list: bool) -> list[str] | list
 
 
 def _is_final(id_: str, before: Value | None, value: Value) -> StudyRefused:
-    return StudyRefused(f"decision {id_} has the reward {before} already, which is final, got {value}")
+    return StudyRefused(f"decision {id_} already has the reward {before}, and that is final, got {value}")

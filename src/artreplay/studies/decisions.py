@@ -1,4 +1,4 @@
-"""A decision, and how actions are written into the journal."""
+"""A decision, and how the journal keeps actions."""
 
 from __future__ import annotations
 
@@ -20,12 +20,21 @@ from artreplay.studies.study_journal import Entry
 
 Value = float | list[float]  # the reward of one unit, or of each unit of a list
 
-STATES = {"decision": "open", "reward": "rewarded", "expiry": "expired", "void": "void"}  # by the entry of a decision
+# The state of a decision by its last entry.
+STATES = {"decision": "open", "reward": "rewarded", "expiry": "expired", "void": "void"}
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What to do. Its reward is told by the `id`, until `due`, or at any time where that is None."""
+    """What to do now. Tell its reward with the `id`, until `due`, or at any time if `due` is None.
+
+    >>> import artreplay as ar
+    >>> study = ar.Study.create(":memory:", ar.KLUCB(arms=["red", "blue"], horizon=100))
+    >>> decision = study.decide()
+    >>> decision.number, decision.state, decision.due
+    (1, 'open', None)
+    >>> study.close()
+    """
 
     id: str
     action: Action
@@ -36,12 +45,12 @@ class Decision:
 
 
 class PastHorizon(UserWarning):
-    """A study has made more decisions than its algorithm was made for; `in_shell` says it for the command line."""
+    """Warns that a study has made more decisions than its horizon; `in_shell` is the sentence for the command line."""
 
     def __init__(self, decision: int, horizon: int) -> None:
         problem = f"decision {decision} is past the horizon of {horizon}"
-        super().__init__(f"{problem}: give the study a longer one with set_horizon")
-        self.in_shell = f"{problem}: `artreplay study change STUDY --horizon N` gives the study a longer one"
+        super().__init__(f"{problem}. Give the study a longer one with set_horizon")
+        self.in_shell = f"{problem}. `artreplay study change STUDY --horizon N` gives the study a longer one"
 
 
 def decision_of(entry: Entry, arms: Sequence[Arm], state: str = "open") -> Decision:
@@ -53,7 +62,7 @@ def decision_of(entry: Entry, arms: Sequence[Arm], state: str = "open") -> Decis
 
 
 def stories(entries: Iterable[Entry], arms: Sequence[Arm]) -> Iterable[tuple[Entry, Decision, Entry | None]]:
-    """For each decision, from entries that come by decision: its entry, the decision as it stands, what came of it."""
+    """Pair each decision with its entry and with the entry that closed it. Entries must come by decision."""
     for _, of_one in groupby(entries, attrgetter("decision")):
         first, outcome, state = None, None, "open"
         for entry in of_one:
@@ -65,19 +74,19 @@ def stories(entries: Iterable[Entry], arms: Sequence[Arm]) -> Iterable[tuple[Ent
 
 
 def moment(seconds: float) -> datetime:
-    """A time of the clock as people know it."""
+    """Turn seconds since 1970 into a date and time."""
     return datetime.fromtimestamp(seconds, UTC)
 
 
 def action_of(entry: Entry, arms: Sequence[Arm]) -> Action:
-    """The action of a decision, an outcome or an observation."""
+    """Return the action of a decision, an outcome or an observation."""
     return (
         arms[entry.unit].label if entry.unit is not None else action_from_json(json.loads(entry.body or "")["action"])
     )
 
 
 def value_of(entry: Entry) -> Value | None:
-    """The reward in an entry, or one for each unit of a list; None if there is none."""
+    """Return the reward in an entry, or one reward for each unit of a list; None if there is none."""
     if entry.reward is None and entry.body is not None:
         rewards: Value | None = json.loads(entry.body)["rewards"]
         return rewards
@@ -85,7 +94,7 @@ def value_of(entry: Entry) -> Value | None:
 
 
 def action_as_json(action: object) -> Any:
-    """An action as JSON holds it: a point, or a list of points or labels."""
+    """Turn an action into JSON: a point, or a list of points or labels."""
     if isinstance(action, list):
         return [action_as_json(unit) for unit in action]
     if isinstance(action, Allocation):
@@ -96,7 +105,7 @@ def action_as_json(action: object) -> Any:
 
 
 def action_from_json(written: Any) -> Action:
-    """The action that was written."""
+    """Turn JSON from `written_action` back into the action."""
     if isinstance(written, list):
         return [cast(Unit, action_from_json(unit)) for unit in written]
     if isinstance(written, dict) and "level" in written:

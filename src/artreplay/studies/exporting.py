@@ -1,4 +1,4 @@
-"""Decisions and observations of a study as a Parquet file."""
+"""Writes the decisions and observations of a study to a Parquet file."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from artreplay.studies.settings import Arm
 from artreplay.studies.study_journal import Entry, Journal
 from artreplay.whole_files import write_whole
 
-EXPORT_ROWS = 1 << 16  # rows that are written together
+EXPORT_ROWS = 1 << 16  # rows in one write
 
 
 def export(journal: Journal, arms: Sequence[Arm], path: Path) -> None:
-    """Write one row for each unit of each decision and observation; a file is written whole or not at all."""
+    """Write one row for each unit of each decision and observation. The file is written whole or not at all."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -30,7 +30,7 @@ def export(journal: Journal, arms: Sequence[Arm], path: Path) -> None:
     )  # fmt: skip
 
     def write(file: Any) -> None:
-        """Write all rows, some at a time."""
+        """Write all rows, many at a time."""
         with pq.ParquetWriter(file, schema) as writer:
             part: list[dict[str, Any]] = []
             for row in unit_rows(journal, arms):
@@ -44,7 +44,7 @@ def export(journal: Journal, arms: Sequence[Arm], path: Path) -> None:
 
 
 def unit_rows(journal: Journal, arms: Sequence[Arm]) -> Iterator[dict[str, Any]]:
-    """A row for each unit: what was decided, in order, then what was observed, and what came of it."""
+    """Return a row for each unit: first all decisions in order, then all observations, with their rewards."""
     for start, decision, outcome in stories(journal.read(by_decision=True), arms):
         yield from _rows_of(start, decision, decision.action, None if decision.state == "void" else outcome)
     for entry in journal.read(kinds=("observation",)):
@@ -70,7 +70,7 @@ def _rows_of(entry: Entry, decision: Decision | None, action: Any, outcome: Entr
 
 
 def text_of(unit: object) -> str:
-    """A unit as a text: a label as it is, coordinates with commas between them."""
+    """Turn a unit into text: a label as it is, a point as coordinates with commas between them."""
     if isinstance(unit, tuple):
         point, level = (unit.point, f" @ {unit.level:g}") if isinstance(unit, Allocation) else (unit, "")
         return ",".join(str(value) for value in point) + level

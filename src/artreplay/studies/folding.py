@@ -1,4 +1,4 @@
-"""The policy of a study: a fold over its journal, which a snapshot only makes shorter."""
+"""The policy of a study. It is a fold over the journal, and a snapshot only makes the fold shorter."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from artreplay.studies.study_journal import Entry, Journal
 from artreplay.studies.study_log import first_rows, open_study_log
 
 LEARNT = ("reward", "expiry", "observation", "log")  # the kinds of entries that a policy learns from
-FEW_ROUNDS = 64  # which are told one by one: handing arrays over takes as long as telling a few
+FEW_ROUNDS = 64  # up to this many rounds are told one by one, because handing arrays over takes as long
 
 
 class Backlog:
-    """What a policy has not taken in yet, in order; rewards of single arms are numbers in arrays."""
+    """What a policy has not learnt yet, in order. Rewards of single arms are kept as numbers in arrays."""
 
     def __init__(self, after: int) -> None:
-        self.after = after  # the entry that it begins after
+        self.after = after  # the last entry that is not in it
         self.parts: list[Entry | tuple[array[int], array[float]]] = []
 
     def add(self, entry: Entry) -> None:
@@ -43,7 +43,7 @@ class Backlog:
 
 
 class Fold:
-    """A policy that has taken in the journal up to an entry, and the decisions that are open beside it."""
+    """A policy that has learnt the journal up to an entry, together with the decisions that are open."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class Fold:
         self._renew_pending()
 
     def _continued(self, seq: int, saved: bytes, base: object) -> Policy | None:
-        """The policy of a snapshot, over the log as it was then; one that cannot be read is no loss."""
+        """Load the policy of a snapshot, over the log as it was then. A snapshot that cannot be read is ignored."""
         rows = [entry["rows"] for at, entry in self._logs if at <= seq]
         log = first_rows(self.log, rows[-1]) if rows and self.log is not None else History([], [])
         try:
@@ -75,7 +75,7 @@ class Fold:
         return policy
 
     def begin(self, backlog: Backlog | None, undone: AbstractSet[int]) -> None:
-        """Take in what came after the snapshot: `backlog`, if it begins there, or what the journal has."""
+        """Learn what came after the snapshot, from `backlog` if it begins there, else from the journal."""
         if backlog is None or backlog.after != self.snapshot_at:
             backlog = Backlog(self.snapshot_at)
             for entry in self._journal.read(self.snapshot_at, LEARNT):
@@ -84,7 +84,7 @@ class Fold:
         self.take_in(backlog)
 
     def take_in(self, backlog: Backlog) -> None:
-        """Take further entries in, in order."""
+        """Learn from further entries, in order."""
         for part in backlog.parts:
             if not isinstance(part, Entry):
                 self._take_in_rounds(*part)
@@ -98,7 +98,7 @@ class Fold:
             self.pending.renew()
 
     def _take_in_rounds(self, units: array[int], rewards: array[float]) -> None:
-        """Tell what single arms earned, in order."""
+        """Tell the rewards of single arms, in order."""
         if len(units) <= FEW_ROUNDS:
             for unit, reward in zip(units, rewards, strict=True):
                 self.policy.tell(self._arms[unit].label, reward)
@@ -107,41 +107,41 @@ class Fold:
         self.policy.tell_rounds(np.array(units, np.int64), np.asarray(values, np.float64))
 
     def has_log(self, rows: int) -> bool:
-        """Whether the log at hand has this many rows."""
+        """Return whether the log has this many rows."""
         return self.log is not None and self.log.n_rows >= rows
 
     def extend(self, log: AnyHistory) -> None:
-        """The log has grown."""
+        """Note that the log has grown."""
         self.log = log
 
     def numbers(self, action: Action) -> list[int]:
-        """The numbers of the units of an action."""
+        """Return the numbers of the units of an action."""
         base = self.policy.drive.base
         return [base.checked_number(unit) for unit in (action if isinstance(action, list) else [action])]
 
     def open(self, entry: Entry) -> None:
-        """A decision is open from now on."""
+        """Note that a decision is open."""
         units = self.numbers(action_of(entry, self._arms)) if entry.unit is None else [entry.unit]
         self.pending.open(entry.decision or 0, units)
 
     def decide(self, number: int, available: Available | None) -> Action:
-        """The action of a decision, by its number among all decisions."""
+        """Choose the action of a decision, by its number among all decisions."""
         policy, pending = self.policy, self.pending
         if self._log_is_new and policy.kind == ArtificialReplay.kind:
             self.read_open_cells()
-            policy.choose(None, number)  # what the base wants to read by itself is read at its own speed
+            policy.choose(None, number)  # first let the base read its rows, which is fastest without the chooser
             pending.renew()
         self._log_is_new = False
         pending.available = available
         return policy.choose(pending if pending.is_needed else None, number)
 
     def read_open_cells(self) -> None:
-        """Show all rows of the cells that open decisions lie in: rows not yet read could raise what they count for."""
+        """Show all rows of the cells that open decisions lie in, because unread rows could raise their value."""
         for units in self.pending.distinct():
             self.policy.read_cells_of(units)
 
     def grown(self, settings: Settings, arms: Sequence[Arm]) -> bool:
-        """Go on with an arm more; whether that was possible without a new fold."""
+        """Try to continue with one more arm. Return whether that works without folding again."""
         policy = self.policy
         base = new_base(settings, arms)
         if policy.history is None or policy.kind != ArtificialReplay.kind or not with_state_of(base, policy.base):
@@ -157,10 +157,10 @@ class Fold:
         self._log_is_new = True
 
     def keep_snapshot(self, seq: int) -> None:
-        """Write down where the policy stands, so that a start need not fold everything again."""
+        """Save the policy, so that the next start need not fold the whole journal."""
         try:
             data = policy_as_bytes(self.policy)
-        except ArtReplayError:  # a snapshot only saves time
+        except ArtReplayError:  # nothing is lost, because a snapshot only saves time
             return
         self._journal.keep_snapshot("policy", seq, data)
         self.snapshot_at = seq

@@ -1,6 +1,6 @@
-"""Choosing while other decisions are open: their units count as if they had been rewarded, in the choice only.
+"""Chooses while other decisions are open. For the choice alone, their units count as if they had their rewards.
 
-What the base has learnt stays as it is: `with_open` of the algorithm gives something that answers in its place.
+What the base has learnt stays as it is. The algorithm's `with_open` returns something that chooses in its place.
 """
 
 from __future__ import annotations
@@ -16,46 +16,46 @@ from artreplay.replay import PLACES, ROUND, Base, Ledger, Policy, certify, is_ce
 
 
 class Pending:
-    """The open decisions of a study. In a step it proposes in place of the base, which is shown what the step shows."""
+    """The open decisions of a study. In a step it proposes in place of the base, and it is shown the same rows."""
 
     def __init__(self, policy: Policy) -> None:
         self._base: Base = policy.drive.base
         self._component: Any = None
-        self._learner: Any = None  # the component through views, whose entries are plain numbers
+        self._learner: Any = None  # the component through memoryviews, which Python reads fastest
         self._open: dict[int, list[int]] = {}  # the units of each open decision, in the order of decisions
-        self._answer: Any = None  # what chooses while these are open, once it is needed
+        self._answer: Any = None  # what chooses while these are open; made when it is needed
         self.available: Available | None = None  # None if everything can be chosen
         self.renew()
 
     @property
     def is_needed(self) -> bool:
-        """Whether the base would choose otherwise by itself, or would not choose the same again."""
+        """Return whether the base alone would choose differently, or would not choose the same again."""
         return bool(self._open) or self.available is not None or not self._base.exact
 
     def open(self, decision: int, units: list[int]) -> None:
-        """A decision for these units is open from now on."""
+        """Note that a decision for these units is open."""
         if decision not in self._open:
             self._open[decision] = units
             if self._answer is not None:
                 self._answer.count_open(units)
 
     def close(self, decision: int) -> None:
-        """A decision is no longer open."""
+        """Note that a decision is no longer open."""
         units = self._open.pop(decision, [])
         if self._answer is not None and not self._answer.uncount_open(units):
             self._answer = None
 
     def count_units(self) -> Counter[int]:
-        """How many open decisions each unit is in."""
+        """Count in how many open decisions each unit is."""
         return Counter(unit for units in self._open.values() for unit in units)
 
     def distinct(self) -> list[list[int]]:
-        """The units of the open decisions, each combination once."""
+        """Return the units of the open decisions, with each combination only once."""
         return [list(units) for units in dict.fromkeys(tuple(units) for units in self._open.values())]
 
     def renew(self) -> None:
-        """The base has learnt something, or its arrays have grown."""
-        if self._base.component is not self._component:  # views show what changes in the same memory
+        """Note that the base has learnt something, or that its arrays have grown."""
+        if self._base.component is not self._component:  # memoryviews already show changes in the same memory
             self._component = self._base.component
             self._learner = views(self._component)
         if self._answer is not None and not self._answer.follows:
@@ -67,19 +67,19 @@ class Pending:
         return getattr(self._learner, name)
 
     def update_logged(self, unit: int, reward: float, allowance: float) -> None:
-        """Show the base a row of the log, and what answers in its place."""
+        """Show a row of the log to the base, and to whatever chooses in its place."""
         self._learner.update_logged(unit, reward, allowance)
         if self._answer is not None and not self._answer.follows:
             self._answer.make_room(1)
             self._answer.component.update_logged(unit, reward, allowance)
 
     def propose_over(self, ledger: Ledger, out: Ints, round_: int) -> int:
-        """Write the numbers of the proposed units; how many there are."""
+        """Write the numbers of the proposed units. Return how many there are."""
         if self._answer is None:
             units = [unit for units in self._open.values() for unit in units]
             self._answer = self._base.thing.with_open(units)
         answer, own = self._answer, self._component
-        if is_certified(own):  # the arm to be played, or one whose next row is to be shown first
+        if is_certified(own):  # it proposes the arm to play, or an arm whose next row must be shown first
             bounds = certify(answer.component, len(own.high), own.bottom, own.top)
             if self.available is not None:
                 bounds.allowed[:] = self.available
@@ -91,7 +91,7 @@ class Pending:
 
 
 def _compiled_proposal(answer: Any, base: Base, out: Ints, round_: int) -> int:
-    """What a copy of the base proposes, by machine code."""
+    """Let a copy of the base propose in machine code."""
     position = np.zeros(PLACES, np.int64)
     position[ROUND] = round_
     nothing = ledger_without_rows(base)

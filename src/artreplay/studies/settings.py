@@ -1,4 +1,4 @@
-"""What a study was made with, as its database keeps it, and the base algorithm that follows from it."""
+"""The settings of a study, as its database keeps them, and the base algorithm made from them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ AnyDrift = float | Mapping[Label, float]
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """An arm of a study: its label, its features where the algorithm wants some, and whether it is retired."""
+    """An arm of a study: its label, its features if the algorithm needs them, and whether it is retired."""
 
     label: Label
     features: list[float] | None = None
@@ -38,29 +38,29 @@ class Arm:
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything but the arms, which come and go."""
+    """Everything that a study is made with, except the arms, which come and go."""
 
     algorithm: str
-    parameters: dict[str, Any]  # of the base, as JSON that says what it was
-    made_with: int  # the number of arms that the index is made with
+    parameters: dict[str, Any]  # of the base, as JSON with types
+    made_with: int  # how many arms the index counts with
     wait: float | None  # seconds until a decision is due
     on_timeout: OnTimeout
     default: float
     unknown: Unknown
-    close: Close  # when a reward is taken in
-    policy: PolicyKind  # how the log is shown: by replay, or all of it first
-    note: dict[str, Any]  # of whoever made the study
-    drift: Any = 0.0  # as JSON
-    has_allowances: bool = False  # whether these are a column of the log
-    log_rows: int | None = None  # rows of the log that the algorithm counts beside the horizon, where it counts any
+    close: Close  # when the policy learns from a reward
+    policy: PolicyKind  # how the log is shown: by replay, or the whole log first
+    note: dict[str, Any]  # the user's own
+    drift: Any = 0.0  # the drift, as JSON
+    has_allowances: bool = False  # whether allowances are a column of the log
+    log_rows: int | None = None  # rows of the log that the algorithm adds to the horizon, if it counts any
 
     def as_json(self) -> str:
-        """As the database keeps them."""
+        """Return the settings as JSON, as the database keeps them."""
         return json.dumps(dataclasses.asdict(self))
 
     @classmethod
     def from_json(cls, text: str) -> Settings:
-        """As they were kept."""
+        """Read settings from JSON."""
         try:
             return cls(**json.loads(text))
         except (TypeError, ValueError) as error:
@@ -68,11 +68,11 @@ class Settings:
 
     @property
     def horizon(self) -> int | None:
-        """The horizon of the base, where it has one."""
+        """The horizon of the base, if it has one."""
         return self.parameters.get("horizon")
 
     def with_horizon(self, horizon: int, n_arms: int, rows: int) -> Settings:
-        """The same with another horizon; the index is made with the arms and the rows of the log there are now."""
+        """Return the same settings with another horizon. The index counts with the current arms and rows of the log."""
         if self.horizon is None:
             raise StudyRefused(f"{self.algorithm} has no horizon to set")
         parameters = self.parameters | {"horizon": horizon}
@@ -83,7 +83,7 @@ LONGEST_WAIT = timedelta(days=36_525)
 
 
 def checked_note(note: dict[str, Any]) -> dict[str, Any]:
-    """A note of the user's, which is kept as JSON."""
+    """Check a user's note, which is kept as JSON."""
     try:
         copy = json.loads(json.dumps(note, allow_nan=False))
     except (TypeError, ValueError) as error:
@@ -105,11 +105,11 @@ def settings_of(
     drift: AnyDrift,
     has_allowances: bool,
 ) -> tuple[Settings, list[Arm], Algorithm]:
-    """What a study over this base is made with, its arms, and a fresh base."""
+    """Return the settings of a study over this base, its arms, and a fresh base."""
     if not isinstance(base, Algorithm) or type(base) not in ALGORITHMS:
         raise InvalidParameter(
-            "a study must be over an algorithm of this package, because it is made again from its settings at every "
-            f"start, got {base!r}"
+            "a study must be over an algorithm of this package, because every start makes it again from its settings, "
+            f"got {base!r}"
         )
     if base.contextual:
         raise InvalidParameter(f"a study has no contexts, got {base!r}")
@@ -137,7 +137,7 @@ def settings_of(
         }
         [encode(arm.label) for arm in arms]
     except CannotSave as error:
-        raise CannotSave(f"a study must be over an algorithm that a database can keep: {error}") from None
+        raise CannotSave(f"a study needs an algorithm that a database can keep: {error}") from None
     settings = Settings(
         type(base).__name__,
         as_json,
@@ -156,7 +156,7 @@ def settings_of(
 
 
 def first_policy(settings: Settings, base: Algorithm) -> ArtificialReplay | FullStart:
-    """The policy of a study before it has been shown or told anything; it has no log yet."""
+    """Make the policy of a study before it was shown or told anything. It has no log yet."""
     make: type[ArtificialReplay | FullStart] = (
         ArtificialReplay if settings.policy == ArtificialReplay.kind else FullStart
     )
@@ -165,35 +165,38 @@ def first_policy(settings: Settings, base: Algorithm) -> ArtificialReplay | Full
 
 
 def drift_as_json(drift: Any) -> Any:
-    """A number, or numbers by arm, as JSON; a policy refuses anything else."""
+    """Turn drift into JSON: a number, or numbers by arm. A policy refuses anything else."""
     if isinstance(drift, Mapping):
         return {"arms": [[encode(plain_label(label)), encode(value)] for label, value in drift.items()]}
     return encode(drift) if np.ndim(drift) == 0 else list(drift)
 
 
 def drift_from_json(entry: Any) -> AnyDrift:
-    """What was kept, as a policy takes it."""
+    """Turn JSON from `kept_drift` back into what a policy takes."""
     return {decode(label): decode(value) for label, value in entry["arms"]} if isinstance(entry, dict) else entry
 
 
 def _checked_policy(base: Algorithm, policy: PolicyKind | None) -> PolicyKind:
-    """How the log is shown to the base; what replay shows must not depend on when it was asked."""
+    """Check how the log is to be shown. What replay shows must not depend on when a decision is asked for."""
     if policy is None:
         return "artificial-replay" if base.exact else "full-start"
     if policy not in get_args(PolicyKind):
         raise InvalidParameter(f'policy must be "artificial-replay" or "full-start", got {policy!r}')
     if policy == ArtificialReplay.kind and not base.exact:
         raise InvalidParameter(
-            f"policy must be full-start for {type(base).__name__}: under replay a restart would change its decisions"
+            f"policy must be full-start for {type(base).__name__}, because under replay a restart would change its "
+            "decisions"
         )
     return policy
 
 
 def new_base(settings: Settings, arms: Sequence[Arm]) -> Algorithm:
-    """A fresh base over these arms, whose index is made with as many as the settings say."""
+    """Make a fresh base over these arms. Its index counts with as many arms as the settings say."""
     algorithm = {cls.__name__: cls for cls in ALGORITHMS}.get(settings.algorithm)
     if algorithm is None:
-        raise InvalidFile(f"the study has an algorithm {settings.algorithm!r} that this version of artreplay lacks")
+        raise InvalidFile(
+            f"the study has an algorithm {settings.algorithm!r} that this version of artreplay does not have"
+        )
     base: Algorithm = algorithm(**_parameters(algorithm, settings, arms))
     if len(arms) > settings.made_with and _is_mean_index(base):
         as_first: Any = algorithm(**_parameters(algorithm, settings, arms[: settings.made_with]))
@@ -218,10 +221,10 @@ def _is_mean_index(base: Algorithm) -> bool:
 
 
 def checked_features(base: Algorithm, features: Sequence[float] | None) -> list[float] | None:
-    """The features of an arm that is added, where the algorithm wants some: they must not join two components."""
+    """Check the features of a new arm, which must not join arms that were learnt separately."""
     if not isinstance(base, LinUCB):
         if features is not None:
-            raise InvalidParameter(f"features must be left out: {type(base).__name__} has none")
+            raise InvalidParameter(f"features must be left out, because {type(base).__name__} has none")
         return None
     width = base.features.shape[1]
     try:
@@ -233,14 +236,14 @@ def checked_features(base: Algorithm, features: Sequence[float] | None) -> list[
     joined = np.unique(feature_components(base.features).cell[base.features @ row != 0.0])
     if len(joined) > 1:
         raise StudyRefused(
-            f"the features of an arm that is added must not join arms that were learnt apart, these join {len(joined)} "
-            "groups: make a new study"
+            f"features of a new arm must not join arms that were learnt separately, and these join {len(joined)} "
+            "groups. Make a new study"
         )
     return [float(value) for value in row]
 
 
 def with_state_of(base: Any, before: Any) -> bool:
-    """Let a base with arms added know what the one before knows; whether that can be done without a new fold."""
+    """Copy what the base before knows into a base with new arms. Return whether that works without folding again."""
     if not (_is_mean_index(base) and _is_mean_index(before)):
         return False
     index, theirs = base.component.index, before.component.index

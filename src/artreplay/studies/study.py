@@ -1,4 +1,4 @@
-"""`Study`: a policy that lasts, for many users at once and rewards that come when they come."""
+"""`Study`: decisions that last, for many users at the same time, with rewards that come late or never."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from artreplay.studies.study_databases import SQLiteJournal, journal_at
 
 T = TypeVar("T")
 
-SECONDS_TO_OWN = 10.0  # that a new study waits for its place
+SECONDS_TO_OWN = 10.0  # how long a new study waits for its file or database
 
 
 class Study(StudyConnection):
-    """A durable policy: decisions have ids, and their rewards may come late, twice, or never.
+    """A policy that lasts: decisions have ids, and their rewards may come late, twice, or never.
 
-    It lies in a SQLite file, or in PostgreSQL (`postgresql://host/database#name`). Every call is durable when it
-    returns. Threads may share a study; one process owns it at a time. A decision is a function of the journal (the
-    rows of the log, and everything that was told, in order), of the decisions that are open, and of its number.
+    A study lies in a SQLite file or in PostgreSQL (`postgresql://host/database#name`). When a call returns, what it did
+    is durable. Threads may share a study, and one process owns it at a time. A decision depends only on the journal
+    (the rows of the log and everything that was told, in order), on the decisions that are open, and on its number.
 
     >>> import artreplay as ar
     >>> log = ar.History(["red", "blue", "blue"], [0, 1, 1])
@@ -66,32 +66,33 @@ class Study(StudyConnection):
         Parameters
         ----------
         place
-            A file that does not exist, ":memory:", or the address of a PostgreSQL database with `#name` at its end.
+            A file that does not exist yet, ":memory:", or the address of a PostgreSQL database with `#name` at its end.
         base
             An algorithm of this package.
         history
-            The log to start from. One in memory, or totals, are kept in the study. Of an indexed log the study
-            remembers where it lies.
+                The log to start from. The study keeps its own copy of a log in memory, or of totals. Of an indexed log
+                it only remembers the place.
         wait
-            How long a reward is waited for; None waits for ever.
+            How long to wait for a reward. None waits for ever.
         on_timeout
-            What becomes of a decision without a reward then: "default" gives it the `default` reward, "discard"
-            drops it.
+                What happens then to a decision without a reward: "default" gives it the `default` reward, "discard"
+                drops it.
         default
-            The reward of a decision that nobody rewarded in time.
+            The reward of a decision that got none in time.
         close
-            When a reward is learnt from: at its "arrival", or when the "window" of its decision closes, in the order of
-            decisions, so that it does not matter when rewards came. A window needs `wait`.
+                When to learn from a reward: at its "arrival", or when the "window" of its decision closes. With a
+                window the order is that of the decisions, so the times at which rewards arrive do not matter. A window
+                needs `wait`.
         unknown
-            "skip" leaves out rows of the log whose label is no arm, and `add_arm` brings them in; "error" refuses them.
+            "skip" leaves out rows whose label is not an arm until `add_arm` brings them in. "error" refuses the log.
         drift
-            How far the log may be off, as in `ArtificialReplay`. A log with allowances of its own must have them now.
+            How far the log may be off, as in `ArtificialReplay`. If the log has its own allowances, it needs them now.
         policy
-            How the log is shown: "artificial-replay" or "full-start". By default it is replayed where that is exact.
+            How to show the log: "artificial-replay" or "full-start". By default it is replayed if that is exact.
         note
-            JSON of your own that stays with the study.
+            Your own JSON, which stays with the study.
         clock
-            What says the time, in seconds since 1970.
+            A function that returns the time in seconds since 1970.
 
         Examples
         --------
@@ -100,7 +101,7 @@ class Study(StudyConnection):
         ...     study.decide().action
         'red'
         """
-        if getattr(base, "wants_totals", False) and history is not None:  # a prior that is fitted once, to this log
+        if getattr(base, "wants_totals", False) and history is not None:  # its prior is fitted to this log once
             base = FullStart(base, history, unknown=checked_unknown(unknown)).base
         allowed = getattr(history, "has_allowances", False)
         how = (wait, on_timeout, default, close, unknown, policy, note, drift, allowed)
@@ -111,7 +112,7 @@ class Study(StudyConnection):
         journal.own(SECONDS_TO_OWN)
         try:
             if journal.exists():
-                there = StudyRefused(f"{journal.name} is a study already")
+                there = StudyRefused(f"{journal.name} is already a study")
                 raise there.advising("Study.open continues it", "`artreplay study show` shows it")
             journal.make()
             arms_and_log.begin(journal, settings, arms, history, clock())
@@ -138,15 +139,22 @@ class Study(StudyConnection):
         Parameters
         ----------
         place
-            Where it lies.
+            The file or address that the study was made with.
         history
-            The log, where the study does not keep it and cannot find it.
+            The log, if the study does not keep it and cannot find it.
         read_only
-            Look at a study that someone else may own. It shows what its owner has done so far.
+            Only look at a study, which another process may own. It shows what its owner has done so far.
         timeout
-            How many seconds to wait while another process owns it.
+            How many seconds to wait while another process owns the study.
         clock
-            What says the time, in seconds since 1970.
+                A function that returns the time in seconds since 1970.
+
+            >>> import artreplay as ar, tempfile
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     ar.Study.create(f"{folder}/colours.study", ar.KLUCB(arms=["red", "blue"], horizon=100)).close()
+            ...     with ar.Study.open(f"{folder}/colours.study") as study:
+            ...         study.decide().action
+            'red'
         """
         journal = journal_at(place, read_only)
         study = cls(journal, clock, history)
@@ -179,97 +187,153 @@ class Study(StudyConnection):
         Parameters
         ----------
         request_id
-            A name for this request: asked again, it gives the same decision.
-        among
-            The arms that can be chosen now; all that are not retired by default.
-        count
-            How many decisions to make, as a list.
+                A name for this request. The same name gives the same decision again.
+            among
+                The arms that can be chosen now, by default all that are not retired.
+            count
+                How many decisions to make. With a number the result is a list.
+
+            >>> import artreplay as ar
+            >>> study = ar.Study.create(":memory:", ar.KLUCB(arms=["red", "blue"], horizon=100))
+            >>> study.decide(among=["blue"]).action
+            'blue'
+            >>> study.close()
         """
         arms: Any = list(among) if among is not None and not isinstance(among, (str, bytes)) else among
         return self._share(lambda state: deciding.decide(state, request_id, arms, count))
 
     def reward(self, decision_id: str, value: float | Sequence[float]) -> None:
-        """Tell what came of a decision. It is final: the same value again changes nothing, and another is refused.
+        """Tell the reward of a decision. It is final: telling the same value again changes nothing, another is refused.
 
         Parameters
         ----------
         decision_id
             The `id` of the decision.
         value
-            The reward; one for each unit, in order, where a decision is a list.
+                The reward, or one reward for each unit, in order, if the decision is a list.
+
+            >>> import artreplay as ar
+            >>> study = ar.Study.create(":memory:", ar.KLUCB(arms=["red", "blue"], horizon=100))
+            >>> decision = study.decide()
+            >>> study.reward(decision.id, 1.0)
+            >>> study.decision(decision.id).state
+            'rewarded'
+            >>> study.close()
         """
         self._share(lambda state: deciding.reward(state, decision_id, value))
 
     def void(self, decision_id: str) -> None:
-        """Take a decision out, with its reward if it has one: as if nothing had come of it.
+        """Take a decision out, together with its reward if it has one. The study learns nothing from it.
 
         Parameters
         ----------
         decision_id
-            The `id` of the decision.
+                The `id` of the decision.
+
+            >>> import artreplay as ar
+            >>> study = ar.Study.create(":memory:", ar.KLUCB(arms=["red", "blue"], horizon=100))
+            >>> decision = study.decide()
+            >>> study.void(decision.id)
+            >>> study.decision(decision.id).state
+            'void'
+            >>> study.close()
         """
         self._share(lambda state: deciding.void(state, decision_id))
 
     def observe(self, action: Action, value: float | Sequence[float], request_id: str | None = None) -> None:
-        """Tell what came of an action that nobody asked for.
+        """Tell the reward of an action that nobody asked for.
 
         Parameters
         ----------
         action
-            An arm, a point, or a list where decisions are lists.
-        value
-            The reward; one for each unit of a list.
-        request_id
-            A name for this observation: told again, it counts once.
+                An arm, a point, or a list if decisions are lists.
+            value
+                The reward, or one reward for each unit of a list.
+            request_id
+                A name for this observation. Told again under the same name, it counts once.
+
+            >>> import artreplay as ar
+            >>> study = ar.Study.create(":memory:", ar.KLUCB(arms=["red", "blue"], horizon=100))
+            >>> study.observe("red", 1.0)
+            >>> study.rounds
+            1
+            >>> study.close()
         """
         self._share(lambda state: deciding.observe(state, action, value, request_id))
 
     def together(self, work: Callable[[Self], T]) -> T:
-        """Do several things with one commit. If the commit fails, none of them has happened.
+        """Do several things in one commit. If the commit fails, none of them has happened.
 
         Parameters
         ----------
         work
-            A function that is given the study. What it did before a refusal stays.
+                A function that takes the study. If one of its calls is refused, what it did before stays.
+
+            >>> import artreplay as ar
+            >>> study = ar.Study.create(":memory:", ar.KLUCB(arms=["red", "blue"], horizon=100))
+            >>> study.together(lambda study: [study.decide().number for _ in range(3)])
+            [1, 2, 3]
+            >>> study.close()
         """
         return self._write(lambda state: work(self))
 
     # -- the study itself ---------------------------------------------------------------------------------------
 
     def add_arm(self, label: Label, features: Sequence[float] | None = None) -> None:
-        """Let an arm be chosen from now on, with the rows the log has of it; a retired one comes back.
+        """Let an arm be chosen from now on, with its rows of the log. A retired arm comes back.
 
         Parameters
         ----------
         label
-            Its name.
-        features
-            Its features, where the algorithm is `LinUCB`.
+                The name of the arm.
+            features
+                The features of the arm, if the algorithm is `LinUCB`.
+
+            >>> import artreplay as ar
+            >>> study = ar.Study.create(":memory:", ar.KLUCB(arms=["red", "blue"], horizon=100))
+            >>> study.add_arm("green")
+            >>> [arm.label for arm in study.arms()]
+            ['red', 'blue', 'green']
+            >>> study.close()
         """
         self._write(lambda state: arms_and_log.add_arm(state, label, features))
 
     def retire_arm(self, label: Label) -> None:
-        """Never choose an arm again. Its open decisions can be rewarded, and what is known of it stays.
+        """Never choose an arm again. Its open decisions can still be rewarded, and what is known of it stays.
 
         Parameters
         ----------
         label
-            Its name.
+                The name of the arm.
+
+            >>> import artreplay as ar
+            >>> study = ar.Study.create(":memory:", ar.KLUCB(arms=["red", "blue"], horizon=100))
+            >>> study.retire_arm("red")
+            >>> study.decide().action
+            'blue'
+            >>> study.close()
         """
         self._write(lambda state: arms_and_log.retire_arm(state, label))
 
     def extend(self, history: Any, *, exclude: str | Sequence[str | None] | None = None, **columns: Any) -> None:
-        """Go on with a log that has grown, or with the folder of a log that has moved.
+        """Continue with a log that has grown, or with the folder of a log that has moved.
 
         Parameters
         ----------
         history
-            The same rows with more after them: a log, or a file or a frame with its columns.
-        exclude
-            Leaves out the rows that the study produced itself: the column that has their decision ids, where `history`
-            is a file or a frame, or one id, or None, for each row.
-        **columns
-            `unit=`, `reward=`, `level=`, `allowance=` as in `open_history`.
+                The same rows with more after them: a log, or a file or a frame with its columns.
+            exclude
+                Leaves out the rows that the study produced itself. Give the column of their decision ids if `history`
+                is a file or a frame, else a list with one id, or None, for each row.
+            **columns
+                `unit=`, `reward=`, `level=`, `allowance=` as in `open_history`.
+
+            >>> import artreplay as ar
+            >>> study = ar.Study.create(":memory:", ar.KLUCB(arms=["red", "blue"], horizon=100))
+            >>> study.extend(ar.History(["red", "blue", "blue"], [0, 1, 1]))
+            >>> [arm.logged for arm in study.arms()]
+            [1, 2]
+            >>> study.close()
         """
         self._write(
             lambda state: arms_and_log.extend(state, arms_and_log.without_own_rows(state, history, exclude, columns))
@@ -278,69 +342,143 @@ class Study(StudyConnection):
     def change(
         self, *, unknown: str | None = None, drift: AnyDrift | None = None, note: dict[str, Any] | None = None
     ) -> None:
-        """Treat the log otherwise from now on, and fold the whole journal again; or keep another note.
+        """Treat the log differently from now on and fold the whole journal again, or keep another note.
 
         Parameters
         ----------
         unknown
-            What becomes of rows whose label is no arm, as in `create`.
-        drift
-            How far the log may be off.
-        note
-            JSON of your own.
+                What to do with rows whose label is not an arm, as in `create`.
+            drift
+                How far the log may be off.
+            note
+                Your own JSON.
+
+            >>> import artreplay as ar
+            >>> study = ar.Study.create(":memory:", ar.KLUCB(arms=["red", "blue"], horizon=100))
+            >>> study.change(note={"owner": "pricing"})
+            >>> study.note
+            {'owner': 'pricing'}
+            >>> study.close()
         """
         self._write(lambda state: arms_and_log.change(state, unknown, drift, note))
 
     def set_horizon(self, horizon: int) -> None:
-        """Decide for another horizon from now on: the whole journal is folded again under it.
+        """Decide for another horizon from now on. This folds the whole journal again.
 
         Parameters
         ----------
         horizon
-            The number of decisions there are to be in all. The rows that the log has now are counted again.
+                How many decisions the study will make in all. The rows of the log are counted again.
+
+            >>> import artreplay as ar
+            >>> study = ar.Study.create(":memory:", ar.KLUCB(arms=["red", "blue"], horizon=100))
+            >>> study.set_horizon(1000)
+            >>> study.base.horizon
+            1000
+            >>> study.close()
         """
         self._write(lambda state: arms_and_log.set_horizon(state, horizon))
 
     # -- looking at it ------------------------------------------------------------------------------------------
 
     def open_decisions(self) -> list[Decision]:
-        """The decisions that wait for a reward, in order."""
+        """List the decisions that wait for a reward, in order.
+
+        >>> import artreplay as ar
+        >>> study = ar.Study.create(":memory:", ar.KLUCB(arms=["red", "blue"], horizon=100))
+        >>> decision = study.decide()
+        >>> [one.id for one in study.open_decisions()] == [decision.id]
+        True
+        >>> study.close()
+        """
         return self._read(lambda state: [decision_of(entry, state.arms) for entry in state.open.values()])
 
     def decision(self, decision_id: str) -> Decision:
-        """A decision by its id, as it stands."""
+        """Find a decision by its id, in its current state.
+
+        Parameters
+        ----------
+        decision_id
+            The `id` of the decision.
+
+        >>> import artreplay as ar
+        >>> study = ar.Study.create(":memory:", ar.KLUCB(arms=["red", "blue"], horizon=100))
+        >>> decision = study.decide()
+        >>> study.decision(decision.id) == decision
+        True
+        >>> study.close()
+        """
         return self._read(lambda state: deciding.find_decision(state, decision_id)[0])
 
     def decisions(self) -> list[Decision]:
-        """All decisions there were, in order."""
+        """List all decisions, in order.
+
+        >>> import artreplay as ar
+        >>> study = ar.Study.create(":memory:", ar.KLUCB(arms=["red", "blue"], horizon=100))
+        >>> _ = study.decide(count=3)
+        >>> [one.number for one in study.decisions()]
+        [1, 2, 3]
+        >>> study.close()
+        """
         return self._read(
             lambda state: [one for _, one, _ in stories(self._journal.read(by_decision=True), state.arms)]
         )
 
     def arms(self) -> list[ArmState]:
-        """The arms in order: whether each is retired, how it stands, and how many of its decisions are open."""
+        """List the arms in order, retired ones as well. See `ArmState`.
+
+        >>> import artreplay as ar
+        >>> study = ar.Study.create(":memory:", ar.KLUCB(arms=["red", "blue"], horizon=100))
+        >>> study.retire_arm("red")
+        >>> [(arm.label, arm.retired) for arm in study.arms()]
+        [('red', True), ('blue', False)]
+        >>> study.close()
+        """
         return self._read(arms_and_log.arms_of)
 
     def cells(self) -> list[Cell]:
-        """Every arm or box as it stands, from the whole journal; see `Policy.cells`."""
+        """List what is known of every arm or box, from the whole journal. See `Policy.cells`.
+
+        >>> import artreplay as ar
+        >>> study = ar.Study.create(":memory:", ar.KLUCB(arms=["red", "blue"], horizon=100))
+        >>> study.observe("red", 1.0)
+        >>> [(cell.unit, cell.count) for cell in study.cells()]
+        [('red', 1), ('blue', 0)]
+        >>> study.close()
+        """
         return self._read(lambda state: state.settled().cells())
 
     def facts(self) -> dict[str, Any]:
-        """A few numbers: decisions by state, observations, late rewards, and how much of the log was read."""
+        """Collect a few numbers: decisions by state, observations, late rewards, and how much of the log was read.
+
+        >>> import artreplay as ar
+        >>> study = ar.Study.create(":memory:", ar.KLUCB(arms=["red", "blue"], horizon=100))
+        >>> decision = study.decide()
+        >>> study.facts()["decisions"]["open"]
+        1
+        >>> study.close()
+        """
         return self._read(arms_and_log.facts_of)
 
     @property
     def late_rewards(self) -> int:
-        """How many rewards came after their decision had expired, and were refused."""
+        """The number of rewards that came after their decision had expired, and were refused."""
         return self._read(lambda state: state.counts["late"])
 
     def contradictions(self) -> list[Contradiction]:
-        """The arms whose rewards contradict the log; see `Policy.contradictions`."""
+        """List the arms whose rewards contradict the log. See `Policy.contradictions`.
+
+        >>> import artreplay as ar
+        >>> study = ar.Study.create(":memory:", ar.KLUCB(arms=["red", "blue"], horizon=100))
+        >>> study.contradictions()
+        []
+        >>> study.close()
+        """
         return self._read(lambda state: state.fold().policy.contradictions())
 
     @property
     def rounds(self) -> int:
-        """How many rewards and observations there are; those that were taken out again do not count."""
+        """The number of rewards and observations, without those of decisions that were taken out."""
         return self._read(lambda state: state.counts["reward"] + state.counts["observation"])
 
     @property
@@ -350,22 +488,22 @@ class Study(StudyConnection):
 
     @property
     def drift(self) -> AnyDrift:
-        """How far the log's means may lie from today's: a number, or numbers by arm; 0 if its rows say so."""
+        """How far the means of the log may lie from today's: a number, or numbers by arm; 0 if its rows say it."""
         return drift_from_json(self._read(lambda state: state.settings.drift))
 
     @property
     def note(self) -> dict[str, Any]:
-        """The note the study was made with, or that was kept last."""
+        """The latest note of the study."""
         return self._read(lambda state: dict(state.settings.note))
 
     @property
     def policy(self) -> Policy:
-        """The policy after the whole journal. Read it, but do not change it."""
+        """The policy after the whole journal, for reading only."""
         return self._read(lambda state: state.fold().policy)
 
     @property
     def base(self) -> Any:
-        """The base algorithm over the arms there are, without what it has learnt."""
+        """The base algorithm over the current arms, without what it has learnt."""
         return self._read(lambda state: state.base.thing)
 
     @property
@@ -374,7 +512,15 @@ class Study(StudyConnection):
         return self._journal.name
 
     def rows(self) -> list[dict[str, Any]]:
-        """A row for each unit that was decided or observed, and what came of it; see `export`."""
+        """List a row for each unit that was decided or observed, with its reward. See `export`.
+
+        >>> import artreplay as ar
+        >>> study = ar.Study.create(":memory:", ar.KLUCB(arms=["red", "blue"], horizon=100))
+        >>> decision = study.decide()
+        >>> len(study.rows())
+        1
+        >>> study.close()
+        """
         from artreplay.studies.exporting import unit_rows
 
         return self._read(lambda state: list(unit_rows(self._journal, state.arms)))
@@ -385,27 +531,42 @@ class Study(StudyConnection):
         Parameters
         ----------
         path
-            The file; one that is there is replaced.
+            The file to write. An existing file is replaced.
+
+        >>> import artreplay as ar
+        >>> study = ar.Study.create(":memory:", ar.KLUCB(arms=["red", "blue"], horizon=100))
+        >>> decision = study.decide()
+        >>> import pathlib, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     study.export(pathlib.Path(folder) / "decisions.parquet")
+        >>> study.close()
         """
         from artreplay.studies.exporting import export
 
         self._read(lambda state: export(self._journal, state.arms, Path(path)))
 
     def backup(self, path: str | os.PathLike[str]) -> None:
-        """Copy a study in SQLite to another file as it stands; PostgreSQL has tools of its own for this.
+        """Copy a study in SQLite to another file as it is now. PostgreSQL has its own tools for this.
 
         Parameters
         ----------
         path
-            A file that does not exist.
+            A file that does not exist yet.
+
+        >>> import artreplay as ar
+        >>> study = ar.Study.create(":memory:", ar.KLUCB(arms=["red", "blue"], horizon=100))
+        >>> import pathlib, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     study.backup(pathlib.Path(folder) / "copy.study")
+        >>> study.close()
         """
         self._read(lambda state: self._copy_to(Path(path)))
 
     def _copy_to(self, path: Path) -> None:
         if not isinstance(self._journal, SQLiteJournal):
-            raise InvalidParameter(f"{self.place} is in PostgreSQL: pg_dump copies it")
+            raise InvalidParameter(f"{self.place} is in PostgreSQL. Use pg_dump to copy it")
         if path.exists():
-            raise StudyRefused(f"{path} is there already: name a file that is not")
+            raise StudyRefused(f"{path} already exists. Name a file that does not")
         self._journal.backup(str(path))
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""One call at a time, and one commit for several: how threads share a study that a process owns."""
+"""One call at a time, and one commit for several calls: how the threads of a process share its study."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from artreplay.studies.study_state import StudyState
 T = TypeVar("T")
 Clock = Callable[[], float]
 
-_PATIENCE = 0.05  # seconds after which a thread looks for itself whether the study is free
-_RETURN = 0.001  # seconds within which threads that shared a commit come back, if they do so at once
+_PATIENCE = 0.05  # seconds after which a waiting thread checks whether the study is free
+_RETURN = 0.001  # seconds to wait for the next call of a thread that has just shared a commit
 
 
 class Call:
-    """What a thread wants done, by itself or by another, and what came of it."""
+    """What a thread wants done, by itself or by another thread, and the result."""
 
     __slots__ = ("_error", "_lock", "_result", "_work", "over", "thread")
 
@@ -37,7 +37,7 @@ class Call:
         self._lock.acquire()
 
     def do(self, ready: Callable[[], StudyState]) -> None:
-        """Do it. A refusal is for the caller alone; anything else that is raised is for all who share the commit."""
+        """Do the work. A refusal is for the caller alone, and any other error for all who share the commit."""
         if self.over:
             return
         try:
@@ -48,7 +48,7 @@ class Call:
                 raise
 
     def end(self, error: BaseException | None) -> None:
-        """It is durable, or it has not happened because of an error of this call or another."""
+        """Note that the work is durable, or that it failed because of an error of this call or another."""
         if not self.over and error is not None and self._error is None:
             words = str(error) if isinstance(error, StudyUnavailable) else f"a call was cut short: {error!r}"
             self._error = StudyUnavailable(words)
@@ -57,25 +57,25 @@ class Call:
         self.wake()
 
     def outcome(self) -> Any:
-        """What it returned, or raises."""
+        """Return the result, or raise the error."""
         if self._error is not None:
             try:
                 raise self._error
             finally:
-                self._error = None  # its traceback knows this call, and the study: nothing should hold those longer
+                self._error = None  # its traceback would keep this call and the study in memory
         return self._result
 
     def leave(self) -> None:
-        """Nobody waits for it any more; an error would hold what it was raised over, as a lock of the database."""
+        """Drop the error, because nobody waits for it and its traceback could hold a lock of the database."""
         self.over, self._error = True, None
 
     def wait(self, seconds: float) -> None:
-        """Wait until it is over, or it is time to look, for so long at most."""
+        """Wait until the call is over or the thread is woken, at most `seconds`."""
         self._lock.acquire(timeout=seconds)
 
     def wake(self) -> None:
-        """Let the thread look that waits."""
-        with suppress(RuntimeError):  # it does not wait
+        """Wake the waiting thread."""
+        with suppress(RuntimeError):  # raised if no thread is waiting
             self._lock.release()
 
 
@@ -83,20 +83,25 @@ class StudyConnection:
     """A study that this process owns, or only looks at."""
 
     def __init__(self, journal: Journal, clock: Clock, history: AnyHistory | None) -> None:
-        """Use `Study.create` or `Study.open`."""
+        """Do not call this. Use `Study.create` or `Study.open`."""
         self._journal, self._clock, self._history = journal, clock, history
         self._state: StudyState | None = None
         self._process = os.getpid()
         self._mutex = threading.RLock()
         self._waiting: deque[Call] = deque()
-        self._inside = 0  # the thread that is in a call
+        self._inside = 0  # the number of the thread that is in a call
         self._broken: StudyUnavailable | None = None  # why a part of `together` could not be done
-        self._next = 0  # the thread that should do the next calls, 0 for any,
-        self._until = 0.0  # and how long it is waited for
+        self._next = 0  # the thread that should do the next calls, or 0 for any thread
+        self._until = 0.0  # ... and until when to wait for that thread
         self._closed = False
 
     def close(self) -> None:
-        """Write a snapshot and let go; a study that is not closed loses nothing but the time to fold it again."""
+        """Write a snapshot and release the study. Without this nothing is lost, but the next start takes longer.
+
+        >>> import artreplay as ar
+        >>> study = ar.Study.create(":memory:", ar.KLUCB(2, horizon=100))
+        >>> study.close()
+        """
         with self._mutex:
             if self._closed:
                 return
@@ -110,7 +115,7 @@ class StudyConnection:
             self._journal.disown()
 
     def __del__(self) -> None:
-        """A study that nobody has any more lets go, without a snapshot."""
+        """Release a study that nobody refers to any more, without a snapshot."""
         self._journal.close()
         self._journal.disown()
 
@@ -121,11 +126,11 @@ class StudyConnection:
         self.close()
 
     def _ready(self) -> StudyState:
-        """The study in memory; read again if a commit failed."""
+        """Return the study in memory, and read it again if a commit failed."""
         if self._closed:
-            raise StudyUnavailable(f"{self._journal.name} is closed: open it again")
+            raise StudyUnavailable(f"{self._journal.name} is closed. Open it again")
         if self._process != os.getpid():
-            raise StudyUnavailable(f"{self._journal.name} was opened by the process this one comes from: open it here")
+            raise StudyUnavailable(f"{self._journal.name} was opened by the parent of this process. Open it again here")
         journal = self._journal
         if self._state is None:
             if not journal.read_only and journal.epoch < 0:
@@ -142,14 +147,14 @@ class StudyConnection:
         try:
             with self._mutex:
                 result = look(self._ready())
-                if self._waiting:  # threads that only read would keep them waiting for ever
+                if self._waiting:  # else threads that only read could keep writers waiting for ever
                     self._do_all()
                 return result
         finally:
             self._wake_next()
 
     def _write(self, work: Callable[[StudyState], T]) -> T:
-        """Do something in this thread, and return when it is durable."""
+        """Do the work in this thread, and return when it is durable."""
         if self._inside == threading.get_ident():
             return self._do_part(work)
         call = Call(work)
@@ -162,33 +167,33 @@ class StudyConnection:
         return _raised(result)
 
     def _share(self, work: Callable[[StudyState], T]) -> T:
-        """Do something short, or let it be done by the thread that does what all who wait want, with one commit."""
+        """Do short work in this thread, or let another thread do it in one commit with all waiting work."""
         if self._inside == threading.get_ident():
             return self._do_part(work)
         call, is_first = Call(work), not self._waiting
         try:
             self._waiting.append(call)
             if self._next not in (0, call.thread) and (left := self._until - perf_counter()) > 0.0:
-                # Another thread should do this. The first who waits does it if that one does not come.
+                # Another thread should do this. If it does not come, the first thread that waits does it.
                 call.wait(left if is_first else _PATIENCE)
             while not call.over:
                 if self._inside:
                     call.wait(_PATIENCE)
                     continue
                 try:
-                    with self._mutex:  # which Ctrl-C cannot leave locked, as it could where it is only tried
+                    with self._mutex:  # `with`, because Ctrl-C could leave the lock held after a plain acquire
                         if not call.over:
                             self._do_all()
                 finally:
                     self._wake_next()
-        except BaseException:  # Ctrl-C: what nobody has begun is left out
+        except BaseException:  # Ctrl-C: drop this call if nobody has begun it
             call.leave()
             raise
         result: T = call.outcome()
         return _raised(result)
 
     def _do_part(self, work: Callable[[StudyState], T]) -> T:
-        """Do a part of `together`; if it makes the study unavailable, the whole of it fails, whatever comes after."""
+        """Do a part of `together`. If it makes the study unavailable, all of `together` fails, whatever follows."""
         try:
             if self._broken is not None:
                 raise self._broken
@@ -198,22 +203,23 @@ class StudyConnection:
             raise
 
     def _wake_next(self) -> None:
-        """Let the first look who waits: the study is free."""
+        """Wake the first waiting thread, because the study is free."""
         with suppress(IndexError):
             self._waiting[0].wake()
 
     def _do_all(self, first: Call | None = None) -> None:
-        """Do a call, and then all that wait; commit once, and tell everyone.
+        """Do a call, and then all calls that wait. Commit once, and tell every thread.
 
-        Threads often come back at once. The one that is told last then finds the others waiting, and should do the next
-        calls; another does so if it does not come. Under load this is also fairer than if one thread did all the work.
+        Threads often call again right away. The thread that is told last then finds the others waiting, and should do
+        the next calls. Another thread does them if it does not come. Under load this is also fairer than one thread
+        doing all the work.
         """
         calls = [] if first is None else [first]
         self._inside, self._broken = threading.get_ident(), None
         try:
             if first is not None:
                 first.do(self._ready)
-                if self._broken is not None:  # which the caller has caught: what was written before it is gone
+                if self._broken is not None:  # the caller caught this error, but what was written before it is gone
                     raise self._broken
             while self._waiting:
                 calls.append(self._waiting[0])
@@ -228,7 +234,7 @@ class StudyConnection:
                 calls.clear()
         except BaseException as error:
             with NoInterrupt():
-                if calls:  # else Ctrl-C was pressed during the commit, and all is well
+                if calls:  # otherwise Ctrl-C came during the commit, and all is well
                     self._forget()
                 for call in calls:
                     call.end(error)
@@ -242,13 +248,13 @@ class StudyConnection:
         self._journal.commit()
 
     def _forget(self) -> None:
-        """What is in memory is not what is durable: it is read again when it is needed."""
+        """Drop the study in memory, which is no longer what the database holds. The next call reads it again."""
         self._state = None
         self._journal.undo()
 
 
 def _raised(result: T) -> T:
-    """What a call returns; a refusal that had to be counted is raised now."""
+    """Return the result of a call, or raise it if it is a refusal that had to be counted first."""
     if isinstance(result, StudyRefused):
         raise result
     return result

@@ -1,4 +1,4 @@
-"""Where the journal of a study lies: in SQLite or in PostgreSQL, by the same statements."""
+"""Keeps the journal of a study in SQLite or in PostgreSQL, with the same statements."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from artreplay.optional_packages import needed
 from artreplay.studies.study_journal import Journal, Sentence
 
 IN_MEMORY = ":memory:"
-BUSY_SECONDS = 10.0  # that SQLite waits for another connection to the same file
+BUSY_SECONDS = 10.0  # how long SQLite waits for another connection to the same file
 
 
 class SQLiteJournal(Journal):
-    """A journal in a file. A second file beside it is locked while a process owns the study."""
+    """A journal in a file. While a process owns the study, it holds a lock on a second file next to it."""
 
     synchronous = "FULL"  # a commit is on the disk when it returns
     _begin_statement = "BEGIN IMMEDIATE"
@@ -36,7 +36,7 @@ class SQLiteJournal(Journal):
         return self.name != IN_MEMORY
 
     def exists(self) -> bool:
-        """Whether the file is there, and not empty: a study that was cut short while it was made is none."""
+        """Return whether the file holds a study. If making one was interrupted, the file is empty and holds none."""
         with self._reading:
             if self._inode >= 0:
                 self._check_place()
@@ -65,7 +65,7 @@ class SQLiteJournal(Journal):
         return connection
 
     def _check_place(self) -> None:
-        """A file that was removed still takes what is written, and nobody will ever read it."""
+        """Refuse to write to a file that was removed: writing would succeed, and nobody could ever read it."""
         if self._is_file:
             with contextlib.suppress(FileNotFoundError):
                 if os.stat(self._path).st_ino == self._inode:
@@ -73,7 +73,7 @@ class SQLiteJournal(Journal):
             raise OSError("the file was removed or replaced while the study was open")
 
     def try_to_own(self) -> bool:
-        """Whether this process, and no other, may write from now on."""
+        """Try to become the only process that may write. Return whether that worked."""
         if not self._is_file or self._lock is not None:
             return True
         with self._writing:
@@ -91,12 +91,12 @@ class SQLiteJournal(Journal):
             self._lock = None
 
     def failed(self, what: str, error: BaseException) -> None:
-        """Opening for writing writes too: SQLite knows when it was that which failed."""
+        """Report the error of opening the file, because opening it for writing writes as well."""
         read_only = getattr(error, "sqlite_errorname", "").startswith("SQLITE_READONLY")
         super().failed("written" if read_only else what, error)
 
     def undo(self) -> None:
-        """Take back what was not committed; what lies in memory would be gone with its connection."""
+        """Undo what was not committed, keeping the connection of a study in memory, which would be lost with it."""
         if self._is_file:
             self.close()
         elif self.in_transaction:
@@ -104,14 +104,14 @@ class SQLiteJournal(Journal):
             self.in_transaction = False
 
     def backup(self, target: str) -> None:
-        """Copy the study into another file, as it stands."""
+        """Copy the study to another file, as it is now."""
         with Sentence(self, "copied"), contextlib.closing(sqlite3.connect(target)) as other:
-            self.query("SELECT 1")  # so that there is a connection
+            self.query("SELECT 1")  # opens a connection if there is none
             self._connection.backup(other)
 
 
 class PostgresJournal(Journal):
-    """A journal in a schema of its own. An advisory lock is held while a process owns the study."""
+    """A journal in its own schema. While a process owns the study, it holds an advisory lock."""
 
     def __init__(self, address: str, read_only: bool = False) -> None:
         check_address(address)
@@ -129,7 +129,7 @@ class PostgresJournal(Journal):
     _epoch_statement = "SELECT epoch FROM study FOR SHARE"
 
     def exists(self) -> bool:
-        """Whether the schema has the tables of a study."""
+        """Return whether the schema has the tables of a study."""
         return self.query("SELECT to_regclass(?)", f"{self._schema}.study")[0][0] is not None
 
     def make(self) -> None:
@@ -143,7 +143,7 @@ class PostgresJournal(Journal):
     def _connected(self) -> Any:
         connection = self._psycopg.connect(self._address, autocommit=True, application_name="artreplay study")
         connection.execute(f'SET search_path TO "{self._schema}"')
-        if self._owned:  # the lock has gone with the connection
+        if self._owned:  # the lock was lost with the connection
             self._connection = connection
             self._owned = False
             if not self.try_to_own():
@@ -153,20 +153,20 @@ class PostgresJournal(Journal):
         return connection
 
     def try_to_own(self) -> bool:
-        """Whether this process, and no other, may write from now on."""
+        """Try to become the only process that may write. Return whether that worked."""
         if not self._owned:
             statement = "SELECT pg_try_advisory_lock(hashtextextended(?, 0))"
             self._owned = bool(self.query(statement, f"artreplay study {self._schema}")[0][0])
         return self._owned
 
     def disown(self) -> None:
-        """Let others own the study: the lock goes with the connection."""
+        """Let others own the study, by closing the connection that holds the lock."""
         self._owned = False
         self.close()
 
 
 def journal_at(place: str | os.PathLike[str], read_only: bool = False) -> Journal:
-    """The journal of a study by its path, or by the address of a database."""
+    """Return the journal of a study by its path, or by the address of a database."""
     check_address(place)
     if is_postgres(place):
         return PostgresJournal(str(place), read_only)
@@ -176,7 +176,7 @@ def journal_at(place: str | os.PathLike[str], read_only: bool = False) -> Journa
 
 
 def _locked(file: IO[bytes]) -> bool:
-    """Whether this file could be locked; the lock goes when the process does."""
+    """Try to lock this file. The lock ends with the process. Return whether that worked."""
     try:
         import fcntl
     except ImportError:  # on Windows

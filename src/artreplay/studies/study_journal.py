@@ -1,4 +1,4 @@
-"""The journal of a study: entries are appended and read, and snapshots make reading short."""
+"""The journal of a study: entries are appended and read, and snapshots save reading old ones."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from typing import Any, NamedTuple
 from artreplay.addresses import words_of
 from artreplay.errors import InvalidFile, StudyUnavailable
 
-VERSION = 3  # of the tables
-FETCH_ROWS = 1000  # that are fetched together
-POLL_SECONDS = 0.02  # between two looks at whether a study is free
+VERSION = 3  # the version of the tables
+FETCH_ROWS = 1000  # rows in one fetch
+POLL_SECONDS = 0.02  # how often to check whether a study is free
 
 
 class Entry(NamedTuple):
-    """One entry of the journal, with a column for each thing that many entries have; the others are None."""
+    """One entry of the journal. What many kinds of entries have is a column, None where an entry lacks it."""
 
     seq: int
     kind: str
     written: float  # seconds since 1970
-    decision: int | None = None  # its number, from 1
-    id: str | None = None  # of a decision
+    decision: int | None = None  # the number of a decision, from 1
+    id: str | None = None  # the id of a decision
     request: str | None = None
     unit: int | None = None  # the number of an arm
     reward: float | None = None
     due: float | None = None  # when a decision expires
     body: str | None = None  # JSON: lists, points, settings
     data: bytes | None = None  # rows of the log
-    crc: int | None = None  # of everything else, in the database
+    crc: int | None = None  # the checksum of all other columns, in the database
 
 
 def checksum(entry: Sequence[Any]) -> int:
-    """The CRC of an entry, or of its row in the database."""
+    """Compute the CRC of an entry, or of its row in the database."""
     seq, kind, written, decision, id_, request, unit, reward, due, body, data, _ = entry
     numbers = _pack(
         seq,
@@ -55,7 +55,7 @@ _pack = struct.Struct("<qdqqddq").pack
 _ENTRY_COLUMNS = ", ".join(Entry._fields)
 _APPEND = f"INSERT INTO entry ({_ENTRY_COLUMNS}) VALUES ({', '.join('?' * len(Entry._fields))})"
 
-# Types are those of PostgreSQL, which SQLite takes as well.
+# These are types of PostgreSQL, and SQLite accepts them as well.
 _SCHEMA = (
     "CREATE TABLE study (version BIGINT, epoch BIGINT, owner TEXT)",
     "CREATE TABLE entry (seq INTEGER PRIMARY KEY, kind TEXT NOT NULL, written DOUBLE PRECISION NOT NULL,"
@@ -70,7 +70,7 @@ _SCHEMA = (
 
 
 class Sentence:
-    """A block whose errors, where they are of the database, are said in a sentence."""
+    """A block in which an error of the database becomes one plain sentence."""
 
     __slots__ = ("_journal", "_what")
 
@@ -86,24 +86,24 @@ class Sentence:
 
 
 class Journal:
-    """What a study needs of a database: append entries, read them, and keep snapshots.
+    """What a study needs from a database: append entries, read them, and keep snapshots.
 
-    What is appended is durable after `commit`, all of it or nothing. Only the owner appends. The connection is made
-    when it is needed, and made again if it was lost.
+    After `commit`, all appended entries are durable, or none. Only the owner appends. The connection is made when it is
+    needed, and made again if it was lost.
     """
 
     def __init__(self, place: str, read_only: bool) -> None:
         self.name = self._address = place
         self.read_only = read_only
         self.in_transaction = False
-        self.epoch = -1  # counts the owners there were; what this one found when it took the study over
+        self.epoch = -1  # the number of owners so far, as this owner found it when it took over
         self._connection: Any = None
         self._reading, self._writing = Sentence(self, "read"), Sentence(self, "written")
 
     # -- the seam: append, read, snapshot -------------------------------------------------------------------------
 
     def append(self, entries: Sequence[Entry]) -> None:
-        """Add entries at the end, inside a transaction that begins here if there is none."""
+        """Add entries at the end, inside the current transaction or a new one."""
         with self._writing:
             self._begin()
             rows = [(*entry[:-1], checksum(entry)) for entry in entries]
@@ -121,9 +121,9 @@ class Journal:
         request: str | None = None,
         by_decision: bool = False,
     ) -> Iterator[Entry]:
-        """Read the entries after one of them: all, or those of some kinds, of a decision, or of a request.
+        """Read the entries after `after`: all, or those of some kinds, of one decision, or of one request.
 
-        They come in order; with `by_decision` those of one decision follow each other. A damaged entry is an error.
+        They come in order, and with `by_decision` grouped by decision. A damaged entry raises an error.
         """
         conditions, values = ["seq > ?"], [after]  # type: tuple[list[str], list[int | str]]
         if kinds:
@@ -137,19 +137,19 @@ class Journal:
             conditions.append("decision IS NOT NULL")
         order = "decision, seq" if by_decision else "seq"
         statement = f"SELECT {_ENTRY_COLUMNS} FROM entry WHERE {' AND '.join(conditions)} ORDER BY {order}"
-        new = tuple.__new__  # which a million entries feel
+        new = tuple.__new__  # skips checks, which a million entries would notice
         for rows in self._each(statement, *values):
             for row in rows:
                 try:
                     is_whole = checksum(row) == row[-1]
-                except (TypeError, struct.error):  # a number has become something else
+                except (TypeError, struct.error):  # a column that must hold a number does not
                     is_whole = False
                 if not is_whole:
                     raise InvalidFile(f"is damaged: entry {row[0]} of its journal has changed", file=self.name)
                 yield new(Entry, row)
 
     def snapshot(self, kind: str) -> tuple[int, bytes] | None:
-        """Return the newest whole snapshot of a kind, with the last entry that is in it."""
+        """Return the newest undamaged snapshot of a kind, with the number of the last entry in it."""
         statement = "SELECT seq, bytes, crc FROM snapshot WHERE kind = ? ORDER BY seq DESC"
         for seq, saved, crc in self.query(statement, kind):
             if zlib.crc32(saved) == crc:
@@ -157,7 +157,7 @@ class Journal:
         return None
 
     def keep_snapshot(self, kind: str, seq: int, saved: bytes) -> None:
-        """Keep a snapshot, and the one before it."""
+        """Keep a snapshot and the one before it, and drop older ones."""
         self.run(
             "DELETE FROM snapshot WHERE kind = ? AND (seq = ? OR seq < (SELECT MAX(seq) FROM snapshot WHERE kind = ?))",
             *(kind, seq, kind),
@@ -165,18 +165,18 @@ class Journal:
         self.run("INSERT INTO snapshot VALUES (?, ?, ?, ?)", kind, seq, saved, zlib.crc32(saved))
 
     def drop_snapshots(self, kind: str, since: int = 0) -> None:
-        """Drop the snapshots that were taken at an entry or later."""
+        """Drop the snapshots taken at entry `since` or later."""
         self.run("DELETE FROM snapshot WHERE kind = ? AND seq >= ?", kind, since)
 
     # -- transactions ---------------------------------------------------------------------------------------------
 
     def query(self, statement: str, *values: int | str | bytes) -> list[Any]:
-        """Return the rows that a statement finds."""
+        """Return all rows that a statement finds."""
         with self._reading:
             return list(self._executed(statement, values).fetchall())
 
     def _each(self, statement: str, *values: int | str) -> Iterator[list[Any]]:
-        """Return the rows that a statement finds, many at a time."""
+        """Iterate over the rows that a statement finds."""
         with self._reading:
             cursor = self._executed(statement, values)
         while True:
@@ -187,13 +187,13 @@ class Journal:
             yield rows
 
     def run(self, statement: str, *values: int | str | bytes) -> None:
-        """Change something, inside a transaction that begins here if there is none."""
+        """Run a statement that changes something, inside the current transaction or a new one."""
         with self._writing:
             self._begin()
             self._executed(statement, values)
 
     def commit(self) -> None:
-        """Make durable what was changed."""
+        """Make all changes durable."""
         if self.in_transaction:
             with self._writing:
                 self._check_place()
@@ -201,29 +201,29 @@ class Journal:
                 self.in_transaction = False
 
     def undo(self) -> None:
-        """Take back what was not committed. A new connection does that, and the next call makes one."""
+        """Undo what was not committed, by closing the connection. The next call makes a new one."""
         self.close()
 
     def close(self) -> None:
-        """Let go of the connection; what was not committed is undone."""
+        """Close the connection, which undoes what was not committed."""
         connection, self._connection, self.in_transaction = self._connection, None, False
         if connection is not None:
-            with contextlib.suppress(Exception):  # a connection that is lost cannot be closed in order
+            with contextlib.suppress(Exception):  # a lost connection cannot be closed properly
                 connection.close()
 
     def _begin(self) -> None:
         if self.read_only:
-            raise StudyUnavailable(f"{self.name} was opened for reading only: open it without read_only=True to write")
+            raise StudyUnavailable(f"{self.name} was opened for reading only. Open it without read_only=True to write")
         if not self.in_transaction:
             self._executed(self._begin_statement, ())
             self.in_transaction = True
             self._check_owner()
 
     def _check_owner(self) -> None:
-        """Refuse to write where another process has taken over. A transaction keeps others from doing so meanwhile."""
+        """Refuse to write if another process has taken over, which cannot happen during a transaction."""
         if self.epoch >= 0 and self._executed(self._epoch_statement, ()).fetchone()[0] != self.epoch:
             self.close()
-            raise StudyUnavailable(f"{self.name} was taken over by another process: open it again")
+            raise StudyUnavailable(f"{self.name} was taken over by another process. Open it again")
 
     def _executed(self, statement: str, values: Sequence[Any]) -> Any:
         if self._connection is None:
@@ -234,7 +234,7 @@ class Journal:
         return statement
 
     def _check_place(self) -> None:
-        """Refuse to go on where what is written would be lost."""
+        """Refuse to continue if what is written would be lost."""
 
     _begin_statement = "BEGIN"
     _epoch_statement = "SELECT epoch FROM study"
@@ -244,7 +244,7 @@ class Journal:
         raise NotImplementedError
 
     def failed(self, what: str, error: BaseException) -> None:
-        """Let go, and say in a sentence what could not be done, if this is an error of the database."""
+        """Close the connection, and raise one sentence that says what failed if this is an error of the database."""
         if isinstance(error, self._errors):
             self.undo()
             raise StudyUnavailable(f"{self.name} cannot be {what}: {words_of(error, self._address)}") from error
@@ -258,40 +258,41 @@ class Journal:
         self.run("INSERT INTO study VALUES (?, 0, ?)", VERSION, _this_process())
 
     def check(self) -> None:
-        """Refuse what is no study, or one of another version."""
+        """Refuse a database that holds no study, or a study of another version."""
         if not self.exists():
             missing = InvalidFile("is not a study", file=self.name)
             raise missing.advising("Study.create makes one", "`artreplay study create` makes one")
         (version,) = self.query("SELECT version FROM study")[0]
         if version != VERSION:
             raise InvalidFile(
-                f"is a study of version {version}, and this version of artreplay reads {VERSION}: make a new study",
+                f"is a study of version {version}, and this version of artreplay reads version {VERSION}. Make a new "
+                "study",
                 file=self.name,
             )
 
     def exists(self) -> bool:
-        """Whether there is a study here."""
+        """Return whether there is a study here."""
         raise NotImplementedError
 
     def take_over(self) -> None:
-        """Become the owner in the tables as well: whoever was it before is refused from now on."""
+        """Become the owner in the tables as well. A former owner is refused from now on."""
         epoch = int(self.query("SELECT epoch FROM study")[0][0]) + 1
         self.run("UPDATE study SET epoch = ?, owner = ?", epoch, _this_process())
         self.commit()
         self.epoch = epoch
 
     def own(self, seconds: float) -> None:
-        """Wait until no other process owns the study, at most this long."""
+        """Wait until no other process owns the study, at most `seconds`."""
         until = time.monotonic() + seconds
         while not self.try_to_own():
             if time.monotonic() > until:
                 raise StudyUnavailable(
-                    f"{self.name} is in use by {self._owner()}: only one process writes to a study at a time"
+                    f"{self.name} is in use by {self._owner()}. Only one process at a time may write to a study"
                 )
             time.sleep(POLL_SECONDS)
 
     def try_to_own(self) -> bool:
-        """Whether this process, and no other, may write from now on."""
+        """Try to become the only process that may write. Return whether that worked."""
         raise NotImplementedError
 
     def disown(self) -> None:
@@ -299,7 +300,7 @@ class Journal:
         raise NotImplementedError
 
     def _owner(self) -> str:
-        """Who wrote last, as it said of itself."""
+        """Return who wrote last, in its own words."""
         try:
             rows = self.query("SELECT owner FROM study")
         except StudyUnavailable:
@@ -308,5 +309,5 @@ class Journal:
 
 
 def _this_process() -> str:
-    """How this process is called where it owns a study."""
+    """Return how this process calls itself when it owns a study."""
     return f"process {os.getpid()} on {os.uname().nodename if hasattr(os, 'uname') else 'this machine'}"

@@ -1,4 +1,4 @@
-"""The log of a study: rows that it keeps itself, a store whose place it remembers, or one that is given again."""
+"""The log of a study: rows that the study keeps, a store whose place it remembers, or a log that is given again."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from artreplay.history.sources.parts import joined
 from artreplay.replay import AnyHistory, decode, encode
 from artreplay.studies.study_journal import Journal
 
-ROWS_IN_ENTRY = 1 << 18  # of the log, in one entry of the journal
+ROWS_IN_ENTRY = 1 << 18  # rows of the log in one entry of the journal
 
 
 def description(log: AnyHistory) -> dict[str, Any]:
-    """What the journal says of a log: how many rows it has, and where it lies if that is not here."""
+    """Describe a log for the journal: how many rows it has, and where it lies if the study does not keep it."""
     if not isinstance(log, StoredLog):
         kind = "totals" if isinstance(log, Totals) else "rows"
         return {"kind": kind, "rows": log.n_rows, "samples": len(log)}
@@ -29,14 +29,14 @@ def description(log: AnyHistory) -> dict[str, Any]:
 
 
 def packed_rows(log: History | Totals, first: int) -> Iterator[bytes]:
-    """The rows of a log after the first ones, as the journal keeps them, in parts."""
+    """Return the rows of a log after the first ones in parts, as the journal keeps them."""
     for start in range(first, log.n_rows, ROWS_IN_ENTRY):
         rows = np.arange(start, min(start + ROWS_IN_ENTRY, log.n_rows))
         yield _as_bytes(log.rows(rows))
 
 
 def open_study_log(journal: Journal, known: dict[str, Any], outside_log: AnyHistory | None) -> AnyHistory:
-    """The log that the journal speaks of."""
+    """Open the log that the journal describes."""
     if known["kind"] in ("rows", "totals"):
         parts: Any = (_from_bytes(entry.data or b"") for entry in journal.read(kinds=("rows",)))
         return _joined_totals(parts) if known["kind"] == "totals" else joined(parts)
@@ -44,22 +44,24 @@ def open_study_log(journal: Journal, known: dict[str, Any], outside_log: AnyHist
         return outside_log
     if known["kind"] == "given":
         raise StudyUnavailable(f"the log of this study, {known['place']}, is not kept in it").advising(
-            "give it with Study.open(place, history=)", "ask it by the command, or the program, that made it"
+            "Give it with Study.open(place, history=)", "Use the command or the program that made the study"
         )
     if not is_laid_out(known["place"]):
         raise StudyUnavailable(f"the log of this study is not at {known['place']}").advising(
-            "bring it back, or say where it is with Study.open(place, history=)",
-            "bring it back, or say where it is with `artreplay study extend STUDY LOG`",
+            "Bring it back, or say where it is with Study.open(place, history=)",
+            "Bring it back, or say where it is with `artreplay study extend STUDY LOG`",
         )
     return open_log(known["place"])
 
 
 def first_rows(log: AnyHistory, rows: int) -> AnyHistory:
-    """The log as it was when it had this many rows."""
+    """Return the log as it was when it had this many rows."""
     if log.n_rows == rows:
         return log
     if log.n_rows < rows:
-        raise StudyUnavailable(f"the log of this study has {log.n_rows} rows and had {rows}: a log may only grow")
+        raise StudyUnavailable(
+            f"the log of this study has {log.n_rows} rows and had {rows} before. A log may only grow"
+        )
     return log.first(rows)
 
 

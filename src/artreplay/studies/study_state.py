@@ -1,4 +1,4 @@
-"""A study in memory: what its journal says so far, and what is added to it, inside one transaction at a time."""
+"""A study in memory: what its journal says so far, and what one transaction after another adds to it."""
 
 from __future__ import annotations
 
@@ -22,32 +22,33 @@ from artreplay.studies.settings import Arm, Settings, new_base
 from artreplay.studies.study_journal import Entry, Journal
 
 ENTRIES_BETWEEN_SNAPSHOTS = 10_000
-CLOCK_SLACK = 60.0  # seconds by which a clock may be set back: time stands still meanwhile
-MANY_OPEN = 1_000  # decisions, from which on reading all of them is faster than each
+CLOCK_SLACK = 60.0  # seconds by which a clock may be set back; until it has caught up, time stands still
+MANY_OPEN = 1_000  # open decisions; from here on, reading all of them is faster than reading each
 
 
 class StudyState:
-    """Settings, arms, open decisions, and the policy once it is needed: all of it follows from the journal.
+    """Settings, arms, open decisions, and the policy once it is needed. All of this follows from the journal.
 
-    `take` says what each entry changes. A process that writes takes what it appends, and one that only looks takes what
-    it reads.
+    `take` says what each entry changes. A process that writes takes each entry that it appends, and a process that only
+    reads takes each entry that it reads.
     """
 
-    settings: Settings  # the first entry has some
+    settings: Settings  # set by the first entry
 
     def __init__(self, journal: Journal, clock: Callable[[], float], outside_log: AnyHistory | None) -> None:
         journal.check()
         self.journal, self._clock, self.outside_log = journal, clock, outside_log
-        self.seq, self.time = 0, 0.0  # of the last entry
+        self.seq, self.time = 0, 0.0  # the number and the time of the last entry
         self.arms: list[Arm] = []
         self.numbers: dict[Label, int] = {}
         self.open: dict[int, Entry] = {}
-        self.waiting: dict[int, Value] = {}  # rewards of open decisions that are taken in when their window closes
-        self.undone: set[int] = set()  # decisions that were taken out after they had an outcome
-        self.logs: list[tuple[int, dict[str, Any]]] = []  # what the journal says of the log, and at which entry
+        self.waiting: dict[int, Value] = {}  # rewards of open decisions, to be learnt when their window closes
+        self.undone: set[int] = set()  # decisions that were taken out after they had a reward or expired
+        # Each description of the log in the journal, with the number of its entry.
+        self.logs: list[tuple[int, dict[str, Any]]] = []
         self.counts: Counter[str] = Counter()
         self.warned = False
-        self._due: list[tuple[float, int]] = []  # with numbers of decisions that are no longer open
+        self._due: list[tuple[float, int]] = []  # may hold decisions that are no longer open
         self._base: Base | None = None
         self._in_use: Available | None = None
         self._fold: Fold | None = None
@@ -57,7 +58,7 @@ class StudyState:
         self.catch_up()
 
     def catch_up(self) -> None:
-        """Take what was added to the journal, by this process or another."""
+        """Take what this process or another has added to the journal."""
         for entry in self.journal.read(self.seq, [kind for kind in self._TAKE if kind != "rows"]):
             self.take(entry)
         if not hasattr(self, "settings"):
@@ -83,12 +84,12 @@ class StudyState:
             self._remember(entry)
 
     def keep_snapshot_if_due(self) -> None:
-        """Write a snapshot, if the last one is long ago."""
+        """Write a snapshot if the last one is old."""
         if self._fold is not None and self.seq - self._fold.snapshot_at >= ENTRIES_BETWEEN_SNAPSHOTS:
             self.keep_snapshot()
 
     def keep_snapshot(self) -> None:
-        """Write a snapshot, if there is anything new in it."""
+        """Write a snapshot if there is anything new in it."""
         if self._fold is None or self.seq == self._fold.snapshot_at:
             return
         state = {
@@ -107,7 +108,7 @@ class StudyState:
     # -- the journal ----------------------------------------------------------------------------------------------
 
     def enter(self, kind: str, **columns: Any) -> None:
-        """Append an entry to the journal, and take what it says."""
+        """Append an entry to the journal, and take it."""
         entry = Entry(self.seq + 1, kind, self.time, **columns)
         self.journal.append([entry])
         self.take(entry)
@@ -121,7 +122,7 @@ class StudyState:
         self.enter(kind, unit=unit, reward=reward, body=json.dumps(body) if body else None, **columns)
 
     def take(self, entry: Entry) -> None:
-        """Let an entry change what is known."""
+        """Let an entry change this state."""
         self.seq, self.time = entry.seq, entry.written
         self._TAKE[entry.kind](self, entry)
 
@@ -152,7 +153,7 @@ class StudyState:
         self.logs.append((entry.seq, description))
         self._learn(entry)
         if self._fold is not None and not self._fold.has_log(description["rows"]):
-            self._fold = None  # another process has added rows, which must be read
+            self._fold = None  # another process has added rows to the log
 
     def _take_decision(self, entry: Entry) -> None:
         if entry.decision != self.counts["decisions"] + 1:
@@ -191,7 +192,7 @@ class StudyState:
         self.counts["late"] += 1
 
     def _take_rows(self, entry: Entry) -> None:
-        """Rows of the log are read where the log is opened."""
+        """Do nothing, because the rows are read when the log is opened."""
 
     def _take_waiting(self, entry: Entry) -> None:
         self.waiting[entry.decision or 0] = cast(Value, value_of(entry))
@@ -236,7 +237,7 @@ class StudyState:
     # -- time -----------------------------------------------------------------------------------------------------
 
     def now(self) -> float:
-        """The time, which never goes back: a clock that was set back a little stands still, further it is refused."""
+        """Return the time, which never goes back: it stands still if a clock is set back a little, else is refused."""
         now = float(self._clock())
         if now < self.time - CLOCK_SLACK:
             raise StudyRefused(
@@ -247,7 +248,7 @@ class StudyState:
         return self.time
 
     def expire(self) -> None:
-        """Close every decision whose time is over: with the reward that waits, with the default, or without one."""
+        """Close every decision whose time is over, with its waiting reward, with the default, or without a reward."""
         now = self.now()
         while self._due and self._due[0][0] <= now:
             _, number = heapq.heappop(self._due)
@@ -266,15 +267,15 @@ class StudyState:
 
     @property
     def base(self) -> Base:
-        """The base algorithm over the arms there are, without what it has learnt."""
+        """The base algorithm over the current arms, without what it has learnt."""
         if self._base is None:
             self._base = as_base(new_base(self.settings, self.arms))
         return self._base
 
     def fold(self) -> Fold:
-        """The policy, with everything taken in."""
+        """The policy, which has learnt the whole journal."""
         try:
-            if self._fold is not None and self._fold.policy.drive.is_cut:  # by Ctrl-C, in the middle of a step
+            if self._fold is not None and self._fold.policy.drive.is_cut:  # Ctrl-C came in the middle of a step
                 self.forget_fold()
             if self._fold is None:
                 self._fold = Fold(self.journal, self.settings, self.arms, self.logs, self.outside_log)
@@ -283,24 +284,24 @@ class StudyState:
                     self._fold.open(entry)
             elif self._backlog is not None:
                 self._fold.take_in(self._backlog)
-        except BaseException:  # some may have been taken in: the journal is folded again
+        except BaseException:  # only a part may have been learnt, so the journal is folded again
             self.forget_fold()
             raise
         self._backlog = Backlog(self.seq)
         return self._fold
 
     def settled(self) -> Policy:
-        """The policy after reading of the log what the next decision will read: how things stand, for people."""
+        """Return the policy after it has read what the next decision will read, for people to look at."""
         fold = self.fold()
         fold.decide(self.counts["decisions"], self.available(None))
         return fold.policy
 
     def forget_fold(self) -> None:
-        """Let the journal be folded again when the policy is needed."""
+        """Drop the policy. The journal is folded again when it is needed."""
         self._fold = self._backlog = None
 
     def grow_fold(self, fold: Fold | None) -> None:
-        """Go on with the fold from before an arm was added, if that is possible."""
+        """Keep using the fold from before an arm was added, if that is possible."""
         self.journal.drop_snapshots("policy")
         if fold is not None and fold.grown(self.settings, self.arms):
             self._fold, self._backlog = fold, Backlog(self.seq)
@@ -310,7 +311,7 @@ class StudyState:
 
     @property
     def fold_at_hand(self) -> Fold | None:
-        """The policy with everything taken in, if the journal was folded already."""
+        """Return the policy if the journal was folded already, after learning what is new."""
         return None if self._fold is None else self.fold()
 
     # -- what can be chosen ---------------------------------------------------------------------------------------
@@ -322,13 +323,13 @@ class StudyState:
 
     @property
     def in_use(self) -> Available:
-        """Which arms are not retired."""
+        """Return which arms are not retired."""
         if self._in_use is None:
             self._in_use = np.array([not arm.retired for arm in self.arms], np.bool_)
         return self._in_use
 
     def available(self, among: Sequence[Label] | None) -> Available | None:
-        """Which arms can be chosen now; None for all."""
+        """Return which arms can be chosen now, or None for all."""
         if among is None:
             return None if self.in_use.all() else self.in_use
         self.check_arms("among=")
@@ -343,12 +344,12 @@ class StudyState:
         return allowed
 
     def check_arms(self, what: str) -> None:
-        """Refuse what makes no sense where points are played."""
+        """Refuse what makes no sense if points are played."""
         if not isinstance(self.base.thing, ArmAlgorithm):
-            raise InvalidParameter(f"{what} is for arms, {self.settings.algorithm} plays points")
+            raise InvalidParameter(f"{what} is for arms, and {self.settings.algorithm} plays points")
 
     def number_in_use(self, label: Label) -> int:
-        """The number of an arm that can be chosen."""
+        """Return the number of an arm that is not retired."""
         number = self.base.checked_number(plain_label(label))
         if self.arms[number].retired:
             retired = StudyRefused(f"{label!r} is a retired arm")

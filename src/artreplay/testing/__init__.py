@@ -1,7 +1,7 @@
-"""The checks a user runs on an algorithm of their own.
+"""The checks that users run on their own algorithms.
 
-Each searches random histories with many ties, and either returns a `Summary` or raises `CheckFailed` with a
-counterexample that has been made as small as it could be.
+Each check searches random histories with many ties. It returns a `Summary`, or raises `CheckFailed` with a
+counterexample that is as small as possible.
 """
 
 from artreplay.testing.checks import (

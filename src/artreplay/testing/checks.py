@@ -1,4 +1,4 @@
-"""Coupling, journal, irrelevant data, values, completion: what makes Artificial Replay act exactly like Full Start."""
+"""Checks of what makes Artificial Replay act exactly like Full Start: coupling, journal, values and more."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from artreplay.replay import (
     Base,
     FullStart,
     Ignorant,
+    Relation,
     as_base,
     checked_relation,
     is_certified,
@@ -29,22 +30,22 @@ from artreplay.replay import (
 )
 from artreplay.testing.outcome import CheckFailed, Summary
 from artreplay.testing.playing import Calls, Failure, first_difference, play
-from artreplay.testing.random_worlds import Units, World, draw_world, shrink, units_of
+from artreplay.testing.random_worlds import Units, UnitsToDraw, World, draw_world, shrink, units_of
 
-ROUNDING = 1e-9  # of sums, by which a value may pass its bounds
+ROUNDING = 1e-9  # rounding of sums may push a value this far past its bounds
 TENTHS = (0.1, 0.2, 0.7)  # rewards whose sums depend on the order in which they are added
 DEFAULT_REWARDS = (0, 0.5, 1)
 DEFAULT_HORIZON = 12
 _LONG_LOG_PERIOD, _LONG_LOG_FACTOR = 10, 8  # one case in ten has a log that may be eight times as long
 _TENTHS_PERIOD = 4  # one case in four has tenths for rewards, if none were asked for
-_PROBES, _PROBE_ROWS = 2, 24  # how a difference between states is looked for in later proposals
+_PROBES, _PROBE_ROWS = 2, 24  # tries, and rows in each, to find a later proposal that shows a difference of states
 
 MakeBase = Callable[[], Any]
 MakePolicy = Callable[[Any, History], Any]  # (base, history) → something with ask, tell, used
 
 
 class Search(TypedDict, total=False):
-    """Which random logs a check tries; `check_coupling` says what each option means."""
+    """Which random logs a check tries. `check_coupling` explains each option."""
 
     cases: int
     max_history: int
@@ -55,7 +56,7 @@ class Search(TypedDict, total=False):
 
 
 class Verdict(NamedTuple):
-    """One case: a failure or None, whether there was something to find, and a note for the summary."""
+    """One case: a failure or None, whether the case could have failed, and a note for the summary."""
 
     failure: Failure | None
     telling: bool
@@ -64,14 +65,14 @@ class Verdict(NamedTuple):
 
 def check_coupling(
     make_base: MakeBase,
-    units: Any = None,
+    units: UnitsToDraw = None,
     *,
-    relation: Any = None,
+    relation: Relation | None = None,
     full_start: MakePolicy | None = None,
     replay: MakePolicy | None = None,
     **search: Unpack[Search],
 ) -> Summary:
-    """Check that Artificial Replay plays exactly what Full Start plays, on the same reward stack.
+    """Check that Artificial Replay plays exactly what Full Start plays, with the same rewards.
 
     A case is not vacuous if rows of the log stay unread and Full Start plays differently from Ignorant.
 
@@ -80,15 +81,15 @@ def check_coupling(
     make_base
         A function without parameters that makes a fresh base.
     units
-        A number of arms, labels, or `Points`. By default the base is asked.
+        A number of arms, labels, or `Points`. By default those of the base.
     relation
-        As for `ArtificialReplay`.
+        The relation for `ArtificialReplay`, if it has one.
     full_start, replay
         Functions `(base, history) -> policy` that replace the two policies, so that wrong ones can be tried.
     search
-        Which random logs are tried. `cases` is their number (200), `max_history` the rows of most of them (12) and
-        `longest` of one in ten, `horizon` the rounds played (12), `rewards` what is drawn from (0, .5 and 1; tenths
-        in one log of four if nothing is said), and `seed` makes it the same again.
+            Which random logs to try. `cases` is their number (200). `max_history` is the most rows of a log (12), and
+            `longest` that of one log in ten. `horizon` is the number of rounds (12). `rewards` are the rewards to draw
+            from (0, .5 and 1, and tenths in one log of four). The same `seed` tries the same logs.
 
     >>> import artreplay as ar
     >>> ar.testing.check_coupling(lambda: ar.MonUCB(3, horizon=20)).cases
@@ -112,17 +113,17 @@ def check_coupling(
 @checked
 def check_journal(
     make_base: MakeBase,
-    units: Any = None,
+    units: UnitsToDraw = None,
     *,
-    relation: Any = None,
+    relation: Relation | None = None,
     full_start: MakePolicy | None = None,
     replay: MakePolicy | None = None,
     delays: Size = 3,
     **search: Unpack[Search],
 ) -> Summary:
-    """Check that every decision is the one of the whole journal, as ordinary use brings it about.
+    """Check that every decision follows from the whole journal, however rewards and rows arrive.
 
-    Rewards come late or never, actions are told that nobody asked for, and the log grows. A case is not vacuous if
+    Rewards come late or never, some actions are told that nobody asked for, and the log grows. A case is not vacuous if
     rows of the log stay unread.
 
     Parameters
@@ -130,15 +131,15 @@ def check_journal(
     make_base
         A function without parameters that makes a fresh base.
     units
-        A number of arms, labels, or `Points`. By default the base is asked.
+        A number of arms, labels, or `Points`. By default those of the base.
     relation
-        As for `ArtificialReplay`.
+        The relation for `ArtificialReplay`, if it has one.
     full_start, replay
         Functions `(base, history) -> policy` that replace the two policies, so that wrong ones can be tried.
     delays
         How many rounds late a reward may be.
     search
-        Which random logs are tried, as in `check_coupling`.
+        Which random logs to try, as in `check_coupling`.
 
     >>> import artreplay as ar
     >>> ar.testing.check_journal(lambda: ar.MonUCB(3, horizon=20)).cases
@@ -159,26 +160,26 @@ def check_journal(
 
 def check_irrelevant_data(
     make_base: MakeBase,
-    units: Any = None,
+    units: UnitsToDraw = None,
     *,
-    relation: Any = None,
+    relation: Relation | None = None,
     **search: Unpack[Search],
 ) -> Summary:
     """Check that a proposal does not change when rows outside its cells are shown.
 
-    A random part of the log is shown first, then every row of the rest that is unrelated to the proposal. A case is
-    not vacuous if there is a row to show. A base that offers `value`, or reads the whole log first, does not need this.
+    A random part of the log is shown first, and then every other row that is unrelated to the proposal. A case is not
+    vacuous if there is a row to show. A base that offers `value`, or reads the whole log first, does not need this.
 
     Parameters
     ----------
     make_base
         A function without parameters that makes a fresh base.
     units
-        A number of arms, labels, or `Points`. By default the base is asked.
+        A number of arms, labels, or `Points`. By default those of the base.
     relation
-        As for `ArtificialReplay`.
+        The relation for `ArtificialReplay`, if it has one.
     search
-        Which random logs are tried, as in `check_coupling`.
+        Which random logs to try, as in `check_coupling`.
 
     >>> import artreplay as ar
     >>> ar.testing.check_irrelevant_data(lambda: ar.MonUCB(3, horizon=20)).cases
@@ -188,7 +189,7 @@ def check_irrelevant_data(
     horizon = search.get("horizon", DEFAULT_HORIZON)
 
     def judge(world: World) -> Verdict:
-        """Look for an unrelated sample that changes the proposal."""
+        """Look for an unrelated row that changes the proposal."""
         base = as_base(make_base(), plain=True)
         related = relation_of(base, relation)
         history = world.history()
@@ -225,23 +226,23 @@ def check_irrelevant_data(
 
 def check_values(
     make_base: MakeBase,
-    units: Any = None,
+    units: UnitsToDraw = None,
     **search: Unpack[Search],
 ) -> Summary:
-    """Check that `value` bounds what it will be, as certified reading needs.
+    """Check that `value` gives true bounds, which certified reading needs.
 
-    A random part of the log is shown first. The value of an arm with its unread rows at the lowest reward, and at the
-    highest, must then be bounds on its value once these rows are shown, whatever they are. A case is not vacuous if
-    an arm has unread rows.
+    A random part of the log is shown first. Then `value` says what an arm would be worth if all its unread rows had the
+    lowest reward, and if all had the highest. Its value after these rows are shown must lie between the two. A case is
+    not vacuous if an arm has unread rows.
 
     Parameters
     ----------
     make_base
         A function without parameters that makes a fresh base.
     units
-        A number of arms, labels, or `Points`. By default the base is asked.
+        A number of arms, labels, or `Points`. By default those of the base.
     search
-        Which random logs are tried, as in `check_coupling`.
+        Which random logs to try, as in `check_coupling`.
 
     >>> import artreplay as ar
     >>> ar.testing.check_values(lambda: ar.UCB1(3)).cases
@@ -283,12 +284,12 @@ def check_values(
 
 def check_completion(
     make_base: MakeBase,
-    units: Any = None,
+    units: UnitsToDraw = None,
     *,
-    relation: Any = None,
+    relation: Relation | None = None,
     **search: Unpack[Search],
 ) -> Summary:
-    """Check that replay, once it is shown the unread rows in order, ends in the very state of Full Start.
+    """Check that replay ends in exactly the state of Full Start once its unread rows are shown in order.
 
     States are compared part by part, bit for bit: `state()` if the base offers it, else its attributes. If states
     differ and no later proposal shows it, the summary has a note. A case is not vacuous if rows stay unread.
@@ -298,11 +299,11 @@ def check_completion(
     make_base
         A function without parameters that makes a fresh base.
     units
-        A number of arms, labels, or `Points`. By default the base is asked.
+        A number of arms, labels, or `Points`. By default those of the base.
     relation
-        As for `ArtificialReplay`.
+        The relation for `ArtificialReplay`, if it has one.
     search
-        Which random logs are tried, as in `check_coupling`.
+        Which random logs to try, as in `check_coupling`.
 
     >>> import artreplay as ar
     >>> ar.testing.check_completion(lambda: ar.MonUCB(3, horizon=20)).cases
@@ -310,7 +311,7 @@ def check_completion(
     """
 
     def judge(world: World) -> Verdict:
-        """Play the world with both policies, and show the replaying one what it left over."""
+        """Play the world with both policies, and then show replay the rows it left unread."""
         history = world.history()
         full_run = play(lambda log: FullStart(make_base(), log), world, all_units)
         replay_run = play(lambda log: ArtificialReplay(make_base(), log, relation), world, all_units)
@@ -335,9 +336,9 @@ def check_completion(
 
 
 def _shows_later(one: Base, other: Base, world: World) -> bool:
-    """Whether two bases whose states differ come to propose different things when both are shown the same."""
+    """Return whether two bases with different states later propose different things when both are shown the same."""
     if is_certified(one.component) or not world.log or is_component(one.thing):
-        return True  # values and the arrays of components are the state
+        return True  # for values and components, the difference itself is what matters
     rng = random.Random(len(world.log))
     for _ in range(_PROBES):
         mine, theirs = copy.deepcopy(one), copy.deepcopy(other)
@@ -364,7 +365,7 @@ def _search(
     seed: Seed = 0,
     longest: Count | None = None,
 ) -> Summary:
-    """Try random worlds, and simplify the first that fails as far as possible."""
+    """Try random worlds, and simplify the first one that fails as far as possible."""
     if len(rewards) == 0:
         raise InvalidParameter("rewards must have at least one value, got none")
     long = _LONG_LOG_FACTOR * max_history if longest is None else longest
@@ -388,22 +389,22 @@ def _search(
     return Summary(check, cases, telling, most, tuple(f"{note} ({count} cases)" for note, count in notes.items()))
 
 
-def _takes(thing: Any, rewards: Sequence[float]) -> bool:
-    """Whether a base takes these rewards."""
+def _takes(thing: object, rewards: Sequence[float]) -> bool:
+    """Return whether a base takes these rewards."""
     try:
         base = as_base(thing)
         for reward in rewards:
             base.checked_reward(reward)
-    except Exception:  # whatever its own check says
+    except Exception:  # a user's own check may raise anything
         return False
     return True
 
 
-def relation_of(base: Base, relation: Any) -> Callable[[int, int], bool]:
-    """Whether a logged and a proposed unit, as numbers, are related."""
+def relation_of(base: Base, relation: Relation | None) -> Callable[[int, int], bool]:
+    """Return a function that says whether a logged and a proposed unit, as numbers, are related."""
 
     def same_cell(logged: int, proposed: int) -> bool:
-        """Whether two units lie in the same cell now; a proposal may be a box that is a cell itself."""
+        """Return whether two units lie in the same cell now. A proposal may be a box that is itself a cell."""
         cells = base.unit_cells(np.array([logged, proposed])).find
         return bool(cells.find(base.component, logged) == cells.find(base.component, proposed))
 
@@ -413,7 +414,7 @@ def relation_of(base: Base, relation: Any) -> Callable[[int, int], bool]:
 
 
 def proposal_of(base: Base) -> list[int]:
-    """The numbers of the units proposed now."""
+    """Return the numbers of the units that the base proposes now."""
     proposal, _ = base.proposal_space()
     count = rule_of(base.component).propose_over(None, proposal, 0)
     if count == NEEDS_ROOM:

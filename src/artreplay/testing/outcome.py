@@ -1,4 +1,4 @@
-"""What a check says."""
+"""The result of a check."""
 
 from __future__ import annotations
 
@@ -10,17 +10,22 @@ from artreplay.errors import ArtReplayError
 
 @dataclass(frozen=True)
 class Summary:
-    """A check that passed: how many cases were tried, and how many of them could have failed."""
+    """A check that passed: how many cases were tried, and how many of them could have failed.
+
+    >>> import artreplay as ar
+    >>> print(ar.testing.check_values(lambda: ar.UCB1(3), cases=50).check)
+    values
+    """
 
     check: str
     cases: int
-    telling: int  # not vacuous
-    longest: int = 0  # rows of the longest log that was tried: a fault that needs more can hide
-    notes: tuple[str, ...] = ()  # what is worth a word and no failure
+    telling: int  # cases that could have failed
+    longest: int = 0  # rows of the longest log that was tried
+    notes: tuple[str, ...] = ()  # worth knowing, but not a failure
 
     @property
     def share(self) -> float:
-        """The share of cases that were not vacuous."""
+        """The share of cases that could have failed, which are not vacuous."""
         return self.telling / self.cases
 
     def __str__(self) -> str:
@@ -32,8 +37,8 @@ class Summary:
 class CheckFailed(ArtReplayError, AssertionError):
     """A counterexample.
 
-    `history` is the log as (unit, reward) pairs, `actions` what each side did, `where` what differs first, and
-    `snippet` a program that shows it, once `make_base` is what was checked.
+    `history` is the log as (unit, reward) pairs, `actions` what each side did, and `where` the first difference.
+    `snippet` is a program that shows it, once `make_base` is defined as in the check.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Playing a world, and writing down each call, so that a counterexample can be run."""
+"""Plays a world and writes down each call, so that a user can run a counterexample."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from artreplay.errors import InvalidParameter
-from artreplay.history import Allocation, History
+from artreplay.history import Allocation, History, Unit
+from artreplay.replay import Relation
 from artreplay.testing.random_worlds import Points, Sample, Units, World
 
 _INDENT = "    "
-# What happens after a decision, and how often: its reward comes at once, late or never, another action is told, or the
-# log grows.
+# What happens after a decision, and how often: its reward arrives in the same round, late or never, another action is
+# told, or the log grows.
 _EVENTS = ("now",) * 10 + ("late",) * 5 + ("lost",) + ("foreign",) * 3 + ("grow",) * 3
 
 
@@ -35,11 +36,11 @@ class Calls:
         self._samples: list[Sample] = []
 
     def show(self, sample: Sample) -> None:
-        """A sample was shown to a base."""
+        """Write down that a sample was shown to a base."""
         self._samples.append(sample)
 
     def until(self, number: int) -> list[str]:
-        """The calls before the ask of this number, counted from 0."""
+        """Return the calls before the ask of this number, counted from 0."""
         lines: list[str] = []
         for line in self.lines:
             if line == "policy.ask()":
@@ -50,15 +51,17 @@ class Calls:
         return lines
 
     def of_a_base(self, cut: int, row: int) -> str:
-        """What shows a base that changes its proposal."""
+        """Return a program in which a base changes its proposal."""
         first, rest = self._samples[:cut], self._samples[cut:]
         lines = ["base = make_base()", *(f"base.update({unit!r}, {reward!r})" for unit, reward in first)]
         lines.append("print(base.propose())")
         lines += [f"base.update({unit!r}, {reward!r})" for unit, reward in rest]
         return "\n".join([*lines, "print(base.propose())"])
 
-    def of_policies(self, relation: Any, left: list[int] | None = None, ask_number: int | None = None) -> str:
-        """What shows two policies that differ: in an ask, or in the state after rows that are left over."""
+    def of_policies(
+        self, relation: Relation | None, left: list[int] | None = None, ask_number: int | None = None
+    ) -> str:
+        """Return a program in which two policies differ, in an ask or in their states after all rows are shown."""
         more = "" if relation is None else ", relation"
         both = f"(ar.FullStart(make_base(), history), ar.ArtificialReplay(make_base(), history{more}))"
         head = ["import artreplay as ar", "", f"history = {code_of(self.history)}", f"for policy in {both}:"]
@@ -73,7 +76,7 @@ class Calls:
 
 
 class Playthrough(NamedTuple):
-    """A policy, what it did, the calls that brought it about, and how many rows of its log are unread."""
+    """A policy, what it did, the calls that led to it, and how many rows of its log are unread."""
 
     policy: Any
     actions: list[Any]
@@ -82,7 +85,7 @@ class Playthrough(NamedTuple):
 
 
 def code_of(history: History | None) -> str:
-    """A history as Python."""
+    """Return a history as Python."""
     if history is None or len(history) == 0:
         return "ar.History([], [])"
     units = [history.unit(row) for row in range(len(history))]
@@ -94,12 +97,12 @@ def code_of(history: History | None) -> str:
 
 
 def _first(history: History, rows: int) -> History:
-    """The first rows of a history."""
+    """Return the first rows of a history."""
     return history.rows(np.arange(rows))
 
 
 class _Rewards:
-    """The rewards of a world, as they are asked for."""
+    """The rewards of a world, in the order they are asked for."""
 
     def __init__(self, world: World, units: Units) -> None:
         self._world = world
@@ -108,11 +111,11 @@ class _Rewards:
         self._pulls = [0] * len(self._number)
 
     def of(self, action: Any, round_: int) -> Any:
-        """The reward of an action, or one for each of its units."""
+        """Return the reward of an action, or one for each of its units."""
         return [self._of(unit, round_) for unit in action] if isinstance(action, list) else self._of(action, round_)
 
-    def _of(self, unit: Any, round_: int) -> float:
-        """By the round for points, by how often it was pulled for arms."""
+    def _of(self, unit: Unit, round_: int) -> float:
+        """Return a reward by the round for points, and by the number of pulls for arms."""
         if isinstance(self._units, Points):
             at: float = self._world.reward_at(unit, round_)
             return at
@@ -133,11 +136,11 @@ def play(make_policy: Callable[[History], Any], world: World, units: Units, dela
     rows = len(whole) if delays is None else 2 * len(whole) // 3
     policy = make_policy(_first(whole, rows))
     calls, rewards, actions = Calls(_first(whole, rows)), _Rewards(world, units), []
-    rng = random.Random(f"{world.salt} {delays}")  # the same for every policy, as long as they decide the same
+    rng = random.Random(f"{world.salt} {delays}")  # the same for every policy that makes the same decisions
     late: list[tuple[int, Any]] = []
 
     def tell(action: Any, round_: int) -> None:
-        """Tell an action, whenever it was decided on."""
+        """Tell the reward of an action."""
         reward = rewards.of(action, round_)
         policy.tell(action, reward)
         calls.lines.append(f"policy.tell({action!r}, {reward!r})")
@@ -166,8 +169,8 @@ def play(make_policy: Callable[[History], Any], world: World, units: Units, dela
     return Playthrough(policy, actions, calls, rows - int(policy.used))
 
 
-def first_difference(full: Playthrough, replayed: Playthrough, relation: Any) -> Failure | None:
-    """Where two runs part."""
+def first_difference(full: Playthrough, replayed: Playthrough, relation: Relation | None) -> Failure | None:
+    """Return the first round in which two runs differ, or None."""
     for round_, (mine, theirs) in enumerate(zip(full.actions, replayed.actions, strict=True)):
         if mine != theirs:
             where = f"round {round_}: full start plays {mine!r}, replay plays {theirs!r}"

@@ -1,46 +1,52 @@
-"""Small random worlds: a log with many ties, and rewards that do not depend on who asks for them."""
+"""Small random worlds: a log with many ties, and rewards that do not depend on the policy."""
 
 from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from artreplay.cells.boxes import checked_space
 from artreplay.errors import InvalidParameter, checked_count
-from artreplay.history import Allocation, History
+from artreplay.history import Allocation, History, Label
 
 Sample = tuple[Any, float]
 
 
 class World(NamedTuple):
-    """A log, and online rewards out of a small alphabet: by arm and how often it was played, or by point and round."""
+    """A log and online rewards with few different values, by arm and number of pulls, or by point and round."""
 
     log: tuple[Sample, ...]
-    tape: tuple[tuple[float, ...], ...]  # of each arm; it starts over when it ends. Of points: one, drawn from
+    tape: tuple[tuple[float, ...], ...]  # the rewards of each arm, which repeat; a single list to draw from for points
     horizon: int
     salt: int = 0
 
     def history(self) -> History:
-        """The log as a history."""
+        """Return the log as a history."""
         units, rewards = [unit for unit, _ in self.log], [reward for _, reward in self.log]
         if units and isinstance(units[0], Allocation):
             return History([unit.point for unit in units], rewards, levels=[unit.level for unit in units])
         return History(units, rewards)
 
     def reward(self, place: int, pull: int) -> float:
-        """What an arm gives when it is played for the n-th time."""
+        """Return what an arm earns when it is played for the n-th time."""
         return self.tape[place][pull % len(self.tape[place])]
 
     def reward_at(self, unit: Any, round_: int) -> float:
-        """What a point, or an allocation, gives in an online round."""
+        """Return what a point, or an allocation, earns in an online round."""
         key = hashlib.blake2b(repr((self.salt, unit, round_)).encode(), digest_size=4).digest()
         return self.tape[0][int.from_bytes(key, "big") % len(self.tape[0])]
 
 
 class Points:
-    """Units that are points of a box, with a level each if there are any; drawn with many on the edges of boxes."""
+    """Units that are points of a box, with a level each if there are levels. Many lie on the edges of cells.
+
+    >>> import artreplay as ar
+    >>> points = ar.testing.Points(1)
+    >>> ar.testing.check_coupling(lambda: ar.GridUCB(1, horizon=20, cells_per_side=2), points, cases=50).cases
+    50
+    """
 
     def __init__(self, dim: int, levels: Sequence[float] | None = None, box: Any = None) -> None:
         self.dim = checked_count("dim", dim)
@@ -49,7 +55,7 @@ class Points:
         self._low, self._high = low.tolist(), high.tolist()
 
     def draw(self, rng: random.Random) -> Any:
-        """One unit."""
+        """Draw one unit."""
         point = tuple(
             min(low + (high - low) * (rng.randint(0, 8) / 8 if rng.random() < 0.7 else rng.random()), high)
             for low, high in zip(self._low, self._high, strict=True)
@@ -57,11 +63,12 @@ class Points:
         return point if self.levels is None else Allocation(point, rng.choice(list(self.levels)))
 
 
-Units = list[Any] | Points
+Units = list[Label] | Points
+UnitsToDraw = int | Iterable[Label] | Points | None  # None: those of the base
 
 
-def units_of(make_base: Callable[[], Any], units: Any) -> Units:
-    """The units to draw from: as given (a number of arms, labels, or `Points`), else asked from the base."""
+def units_of(make_base: Callable[[], Any], units: UnitsToDraw) -> Units:
+    """Return the units to draw from: those given (a number of arms, labels, or `Points`), else those of the base."""
     if units is None:
         base = make_base()
         if hasattr(base, "dim"):
@@ -70,20 +77,20 @@ def units_of(make_base: Callable[[], Any], units: Any) -> Units:
         if units is None:
             units = getattr(base, "n_arms", None)
         if units is None:
-            raise InvalidParameter("units must be given: the base has neither arms nor n_arms nor dim")
+            raise InvalidParameter("units must be given, because the base has neither arms nor n_arms nor dim")
     if isinstance(units, Points):
         return units
-    if isinstance(units, int) and not isinstance(units, bool):
-        units = range(units)
-    listed_units = list(units)
+    if isinstance(units, bool):
+        raise InvalidParameter(f"units must be a number of arms of at least 1, or labels, got {units}")
+    listed_units: list[Label] = list(range(units) if isinstance(units, int) else units)
     if not listed_units:
         raise InvalidParameter("units must be a number of arms of at least 1, or labels, got none")
     return listed_units
 
 
 def draw_world(rng: random.Random, units: Units, max_history: int, horizon: int, rewards: Sequence[float]) -> World:
-    """A world in which ties are frequent: few rewards, and often few units, or one unit with most of the log."""
-    size = max(rng.randint(0, max_history), rng.randint(0, max_history))  # more often long than short
+    """Draw a world with frequent ties: few rewards, and often few units, or one unit with most of the log."""
+    size = max(rng.randint(0, max_history), rng.randint(0, max_history))  # long logs more often than short ones
     if isinstance(units, Points):
         some = [units.draw(rng) for _ in range(rng.randint(1, max_history))]
     else:
@@ -101,7 +108,7 @@ def draw_world(rng: random.Random, units: Units, max_history: int, horizon: int,
 
 
 def smaller(world: World, rewards: Sequence[float]) -> Iterator[World]:
-    """Worlds that are a little simpler: fewer rounds, fewer samples, lower rewards."""
+    """Return worlds that are a little simpler: fewer rounds, fewer samples, lower rewards."""
     if world.horizon > 1:
         yield world._replace(horizon=world.horizon // 2)
         yield world._replace(horizon=world.horizon - 1)
@@ -123,7 +130,7 @@ def smaller(world: World, rewards: Sequence[float]) -> Iterator[World]:
 
 
 def shrink(world: World, fails: Callable[[World], Any], rewards: Sequence[float], tries: int = 2000) -> World:
-    """The simplest world found that still fails."""
+    """Return the simplest world found that still fails."""
     progress = True
     while progress and tries > 0:
         progress = False

@@ -120,7 +120,7 @@ def test_without_locks_the_second_one_to_add_rows_notices(tmp_path, monkeypatch)
             added.append(1)
             append_history(log, store, grown=True)
 
-    with pytest.raises(InvalidFile, match="was added to by another process meanwhile"):
+    with pytest.raises(InvalidFile, match="was changed by another process meanwhile"):
         append_history(log[:40], store, grown=True, advance=second)
     assert rows_of(ar.open_history(store)) == rows_of(ar.open_history(log, **COLUMNS))
 
@@ -221,21 +221,21 @@ def test_too_little_memory_is_told_in_a_sentence(tmp_path):
 
 
 def test_points_are_read_into_memory(tmp_path):
-    with pytest.raises(
-        InvalidHistory, match=r"only logs of arms are laid out: points are read into memory, so open the"
-    ):
+    with pytest.raises(InvalidHistory, match=r"a log must be of arms to be laid out, got points\. Open the"):
         ar.index_history(log_of(5), tmp_path / "log", unit=["x", "y"], reward="click")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_log_that_is_laid_out_is_cut_by_itself(tmp_path):
     ar.index_history(log_of(20), tmp_path / "log", **COLUMNS, until=15)
-    with pytest.raises(InvalidParameter, match=r"until is for logs that are read into memory: .*\.first\(9\) is this"):
+    with pytest.raises(
+        InvalidParameter, match=r"until is for logs that are read into memory\. Write .*\.first\(9\) for this"
+    ):
         ar.open_history(tmp_path / "log", until=9)
     store = ar.open_history(tmp_path / "log")
     assert rows_of(store) == rows_of(ar.open_history(log_of(20), **COLUMNS, until=15))
     assert rows_of(store.first(9)) == rows_of(ar.open_history(log_of(20), **COLUMNS, until=9))
-    with pytest.raises(InvalidParameter, match="was made of the first 15 rows: later ones do not belong to it"):
+    with pytest.raises(InvalidParameter, match="was made of the first 15 rows of its source"):
         append_history(log_of(20, 1), tmp_path / "log")
 
 
@@ -274,7 +274,7 @@ def test_columns_that_are_given_must_be_those_of_the_folder(tmp_path):
     ):
         with pytest.raises(InvalidParameter, match=sentence):
             ar.open_history(tmp_path / "log", **other)
-    with pytest.raises(InvalidParameter, match="is a shuffled log, in which new rows have no place"):
+    with pytest.raises(InvalidParameter, match="is a shuffled log, to which no rows can be added"):
         append_history(log_of(3, 1), tmp_path / "log")
 
 
@@ -316,7 +316,7 @@ def test_what_is_no_log_of_ours_is_said(tmp_path):
         manifest.write_text(text)
         with pytest.raises(InvalidFile, match=sentence):
             ar.open_history(tmp_path / "log")
-    with pytest.raises(InvalidFile, match="strange://x is at no address that is known"):
+    with pytest.raises(InvalidFile, match="strange://x is not a known kind of address"):
         ar.open_history("strange://x", "arm", "click")
     with pytest.raises(InvalidFile, match="does not exist"):
         append_history(log_of(3), tmp_path / "none")

@@ -147,9 +147,9 @@ def test_a_log_is_known_as_it_was_at_every_row(compact, tmp_path):
         assert before.load().rewards.tobytes() == memory.rewards.tobytes()
         assert before.first(rows // 2).counts.tolist() == made.history(0, rows // 2).counts.tolist()
     for rows in (-1, 41):
-        with pytest.raises(InvalidParameter, match=f"rows must be at most 40, as many as .* has, got {rows}"):
+        with pytest.raises(InvalidParameter, match=f"rows must be from 0 to 40, as many as .* has, got {rows}"):
             log.first(rows)
-        with pytest.raises(InvalidParameter, match=f"rows must be at most 40, as many as the log has, got {rows}"):
+        with pytest.raises(InvalidParameter, match=f"rows must be from 0 to 40, as many as the log has, got {rows}"):
             made.history().first(rows)
 
 

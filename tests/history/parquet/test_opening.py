@@ -55,7 +55,7 @@ def containers(table: pa.Table, folder: Path) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.filterwarnings("ignore:.* the same 'at' as a row before")
+@pytest.mark.filterwarnings("ignore:.* the same 'at' as an earlier row")
 @given(labels=LABELS, data=st.data())
 @settings(max_examples=settings().max_examples // 3)
 def test_every_container_gives_the_same_log(labels, data, tmp_path_factory, monkeypatch_module):
@@ -109,13 +109,13 @@ def test_text_that_is_no_number_is_named_with_its_row(tmp_path):
 @pytest.mark.parametrize(
     ("columns", "sentence"),
     [
-        ({"unit": "arms"}, "unit must name one column, got 'arms'; the columns are 'arm', 'click'"),
+        ({"unit": "arms"}, "unit must name one column, got 'arms'. The columns are 'arm', 'click'"),
         ({"reward": "arm"}, "must be different columns"),
         ({"unit": []}, "unit must name at least one column"),
-        ({"level": "click"}, "level must stand beside the coordinates"),
+        ({"level": "click"}, "level needs points"),
         ({"order": "when"}, "order must name one column, got 'when'"),
-        ({"order": "shuffle"}, 'order "shuffle" needs a seed: give one, such as seed=0'),
-        ({"seed": 1}, 'order must be "shuffle" where there is a seed to shuffle by, got no order'),
+        ({"order": "shuffle"}, 'order "shuffle" needs a seed. Give one, such as seed=0'),
+        ({"seed": 1}, 'order must be "shuffle" if there is a seed, got no order'),
         ({"until": -1}, "until must be at least 0"),
     ],
 )
@@ -131,9 +131,9 @@ def test_wrong_places_are_refused(tmp_path):
     cases = {
         tmp_path / "none.csv": "none.csv does not exist",
         tmp_path / "cut.parquet": "cut.parquet cannot be read as Parquet",
-        tmp_path / "strange.bin": "strange.bin is of no kind that is known: CSV, JSON, Parquet",
+        tmp_path / "strange.bin": "strange.bin must be of one of the kinds CSV, JSON, Parquet",
         tmp_path / "empty": "empty has no file in it",
-        str(tmp_path / "*.csv"): "no file that fits it",
+        str(tmp_path / "*.csv"): "fits no file",
         str(tmp_path / "*.??*"): "must be of one kind|cannot be read",
     }
     for place, sentence in cases.items():

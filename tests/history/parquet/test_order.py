@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import artreplay as ar
 from artreplay.errors import InvalidHistory
 
-pytestmark = pytest.mark.filterwarnings("ignore:.* the same 'at' as a row before")
+pytestmark = pytest.mark.filterwarnings("ignore:.* the same 'at' as an earlier row")
 WHOLE = st.integers(-20, 2000)
 TEXTS = {
     "integers": WHOLE.map(str),
@@ -147,7 +147,7 @@ def test_times_are_compared_as_moments(column, order, tmp_path):
     ids=str,
 )
 def test_what_letters_would_order_wrongly_is_refused(column, row, tmp_path):
-    sentence = rf"column 'at' in row {row} is '{column[row]}': an order must be numbers, or times written as 2024-02-01"
+    sentence = rf"column 'at' in row {row} is '{column[row]}', expected a number, or a time such as 2024-02-01"
     with pytest.raises(InvalidHistory, match=sentence):
         times(column, tmp_path)
 
@@ -155,7 +155,7 @@ def test_what_letters_would_order_wrongly_is_refused(column, row, tmp_path):
 def test_whole_numbers_that_fractions_would_round_are_refused(tmp_path):
     whole = ["9007199254740993", "9007199254740992"]
     assert times(whole, tmp_path) == [1, 0]
-    with pytest.raises(InvalidHistory, match=r"column 'at' in row 0 is a whole number from 2\*\*53 on"):
+    with pytest.raises(InvalidHistory, match=r"column 'at' in row 0 is a whole number of at least 2\*\*53"):
         times([*whole, "0.5"], tmp_path)
 
 
@@ -174,7 +174,7 @@ def test_times_of_several_files_may_be_as_fine_as_they_are(tmp_path):
 def test_ties_are_told(tmp_path):
     log = pa.table({"arm": [0, 1, 2, 0], "click": [0.0, 1.0, 2.0, 3.0], "at": [5, 1, 5, 5]})
     columns = {"unit": "arm", "reward": "click", "order": "at"}
-    sentence = "2 rows have the same 'at' as a row before: such rows stay in the order of the Table"
+    sentence = "2 rows have the same 'at' as an earlier row. Such rows keep the order of the Table"
     with pytest.warns(UserWarning, match=sentence):
         assert rewards(ar.open_history(log, **columns)) == [1, 0, 2, 3]
     with pytest.warns(UserWarning, match=sentence):

@@ -16,11 +16,11 @@ COLUMNS = {"unit": "arm", "reward": "click"}
 @pytest.mark.parametrize(
     ("address", "install"),
     [
-        ("s3://me:secret@bucket/log.csv", "pip install s3fs"),
-        ("gs://bucket/log.csv", "pip install gcsfs"),
-        ("abfss://secret@account/log.csv", "pip install adlfs"),
-        ("https://host/log.csv?token=secret", "pip install fsspec aiohttp, or download the file first"),
-        ("simplecache::s3://bucket/log.csv", "pip install s3fs"),
+        ("s3://me:secret@bucket/log.csv", "Run pip install s3fs"),
+        ("gs://bucket/log.csv", "Run pip install gcsfs"),
+        ("abfss://secret@account/log.csv", "Run pip install adlfs"),
+        ("https://host/log.csv?token=secret", "Run pip install fsspec aiohttp, or download the file first"),
+        ("simplecache::s3://bucket/log.csv", "Run pip install s3fs"),
         ("smb://host/log.csv", "Install smbprotocol"),
     ],
 )
@@ -29,14 +29,14 @@ def test_a_missing_package_is_named(address, install, monkeypatch):
         raise ImportError("Install smbprotocol")
 
     monkeypatch.setattr(fsspec.core, "url_to_fs", missing)
-    with pytest.raises(MissingPackage, match=f"needs a package that is not there: {install}$") as refused:
+    with pytest.raises(MissingPackage, match=f"needs a package that is not there. {install}$") as refused:
         ar.open_history(address, **COLUMNS)
     assert "secret" not in str(refused.value)
 
 
 def test_without_fsspec_the_package_is_named_too(monkeypatch):
     monkeypatch.setitem(sys.modules, "fsspec", None)
-    with pytest.raises(MissingPackage, match=r"gs://bucket/log.csv needs .*: pip install gcsfs$"):
+    with pytest.raises(MissingPackage, match=r"gs://bucket/log.csv needs .*. Run pip install gcsfs$"):
         ar.open_history("gs://bucket/log.csv", **COLUMNS)
 
 
@@ -45,13 +45,13 @@ def test_without_fsspec_the_package_is_named_too(monkeypatch):
     [
         (
             "sqlite:///shop.db",
-            r"sqlite:// is no address .*: give the path of the file, 'shop.db', and the name of a table$",
+            r"sqlite:// is not the address .*\. Give the path of the file, 'shop.db', and the name of a table$",
         ),
-        ("sqlite:////data/shop.db?mode=ro", r"give the path of the file, '/data/shop.db', and the name of a table$"),
-        ("duckdb:///shop.duckdb", r"duckdb:// is no address .* 'shop.duckdb', and the name of a table$"),
-        ("mysql+pymysql://me:secret@host/shop", r"^mysql\+pymysql://host/shop is .* not supported: .* as a frame"),
-        ("bigquery://project/shop", "^bigquery://project/shop is of a database that is not supported"),
-        ("jdbc:mysql://host/shop", "^jdbc:mysql://host/shop is of a database that is not supported"),
+        ("sqlite:////data/shop.db?mode=ro", r"Give the path of the file, '/data/shop.db', and the name of a table$"),
+        ("duckdb:///shop.duckdb", r"duckdb:// is not the address .* 'shop.duckdb', and the name of a table$"),
+        ("mysql+pymysql://me:secret@host/shop", r"^mysql\+pymysql://host/shop is .* not supported\. .* as a frame"),
+        ("bigquery://project/shop", "^bigquery://project/shop is in a database that is not supported"),
+        ("jdbc:mysql://host/shop", "^jdbc:mysql://host/shop is in a database that is not supported"),
     ],
 )
 def test_other_databases_are_refused_with_what_helps(address, sentence):
@@ -60,7 +60,7 @@ def test_other_databases_are_refused_with_what_helps(address, sentence):
 
 
 def test_an_address_of_no_kind_says_which_there_are():
-    with pytest.raises(InvalidFile, match="is at no address that is known: a log is at a path, s3://, gs://"):
+    with pytest.raises(InvalidFile, match=r"is not a known kind of address\. A log can be at a path, s3://, gs://"):
         ar.open_history("strange://me:secret@host/log.csv", **COLUMNS)
 
 

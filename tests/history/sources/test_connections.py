@@ -61,7 +61,7 @@ def test_what_is_wrong_with_a_connection_is_a_sentence(connection):
         ar.open_history(connection, **COLUMNS)
     with pytest.raises(InvalidFile, match=r"the connection to \w+ \(nothing\) cannot be read as .*nothing"):
         ar.open_history(connection, table="nothing", **COLUMNS)
-    with pytest.raises(InvalidHistory, match="reward must name one column, got 'reward'; the columns are 'arm',"):
+    with pytest.raises(InvalidHistory, match=r"reward must name one column, got 'reward'. The columns are 'arm',"):
         ar.open_history(connection, table="clicks", unit="arm", reward="reward")
 
 

@@ -35,7 +35,7 @@ class Area:
 
     def __post_init__(self) -> None:
         if self.boundary.is_empty or self.boundary.area == 0.0:
-            raise InvalidParameter("the boundary must enclose an area, it encloses none")
+            raise InvalidParameter("the boundary must enclose an area, and it encloses none")
         west, south, east, north = self.boundary.bounds
         if not (-180.0 <= west <= east <= 180.0 and -90.0 <= south <= north <= 90.0):
             raise InvalidParameter("the boundary must lie between longitudes −180 and 180 and latitudes −90 and 90")
@@ -161,7 +161,7 @@ class Area:
         overlap = self.polygon_unit.intersection(shapely.box(low[0], low[1], high[0], high[1]))
         parts = [part for part in getattr(overlap, "geoms", [overlap]) if part.area > 0.0]
         if not parts:
-            raise InvalidParameter(f"the box from {tuple(low)} to {tuple(high)} must overlap the area, it does not")
+            raise InvalidParameter(f"the box from {tuple(low)} to {tuple(high)} must overlap the area, and it does not")
         point = max(parts, key=lambda part: part.area).point_on_surface()
         return min(max(point.x, low[0]), high[0]), min(max(point.y, low[1]), high[1])
 
@@ -256,7 +256,7 @@ def read_boundary(path: Path, crs: str | None = None) -> Any:
         raise InvalidFile(f"the boundary {path} cannot be read: {error}") from error
     polygons = [shape for shape in found if shape is not None and shape.geom_type in ("Polygon", "MultiPolygon")]
     if not polygons:
-        raise InvalidFile(f"the boundary {path} must hold a polygon, it holds {_kinds(found)}")
+        raise InvalidFile(f"the boundary {path} must hold a polygon, and it holds {_kinds(found)}")
     made = shapely.force_2d(shapely.union_all([shape if shape.is_valid else shape.buffer(0) for shape in polygons]))
     try:
         given = pyproj.CRS.from_user_input(meta.get("crs") or crs or LONLAT)

@@ -126,7 +126,7 @@ def _days(texts: Sequence[str], date_format: str | None, source: str) -> list[da
     most = max(counts.values())
     if most == 0:
         raise InvalidRecords(
-            f"{source}: dates such as {written[0]!r} cannot be read: say how they are written, "
+            f"{source}: dates such as {written[0]!r} cannot be read. Say how they are written, "
             "for example --date-format %d/%m/%Y"
         )
     best = [form for form in FORMATS if counts[form] == most]

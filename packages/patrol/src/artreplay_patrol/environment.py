@@ -32,7 +32,7 @@ class Patrol(PointEnvironment):
     ...     def means(self, points, levels):
     ...         return 0.5 * levels
     >>> Patrol(Flat(), log=History([(0.1, 0.1), (0.1, 0.2)], [0, 1], levels=[1, 0.5])).draw_history(100)
-    <History of 100 samples at points of dimension 2, at 2 levels>
+    <History of 100 rows at points of dimension 2, at 2 levels>
     """
 
     @checked
@@ -57,11 +57,11 @@ class Patrol(PointEnvironment):
     def _checked_log(self, log: History) -> Ints:
         """The numbers of the levels of its rows."""
         if self.bad_share is not None:
-            raise InvalidParameter("bad_share is for logs that are uniform: give it or a log, not both")
+            raise InvalidParameter("bad_share is for uniform logs. Give it or a log, not both")
         if log.points is None or log.levels is None or log.points.shape[1] != 2 or len(log) == 0:
             raise InvalidParameter(f"log must hold samples at points of dimension 2, with levels, got {log!r}")
         if not ((log.points >= 0.0) & (log.points <= 1.0)).all():
-            raise InvalidParameter("the points of the log must lie in the unit square, some do not")
+            raise InvalidParameter("the points of the log must lie in the unit square, and some do not")
         values = np.array(self.level_values())
         numbers: Ints = np.minimum(np.searchsorted(values, log.levels), len(values) - 1)
         wrong = np.flatnonzero(values[numbers] != log.levels)

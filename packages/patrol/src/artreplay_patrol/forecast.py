@@ -42,8 +42,8 @@ from artreplay_patrol.stories import (
 WEEK = 7
 UNKNOWN = 16.0  # the doubt from which nothing should be said of a box
 _QUARTER = 13  # weeks after which the strengths of rings are fitted again
-_QUARTERS = 4  # after so many, so are the seasons
-_PASSES = 3  # over the evidence at a fit, to count the finds behind each yes
+_QUARTERS = 4  # the seasons are fitted again after this many of these quarters
+_PASSES = 3  # passes over the evidence at a fit, to estimate the finds of each yes
 _SHARE = 0.8  # of the places like this one whose rate is in the range that is told
 _FEWEST = 100  # finds, below which records are not asked whether places go quiet
 _CLEARLY = 5.0  # the gain in log-likelihood from which they say so
@@ -215,7 +215,7 @@ class Fold:
         self._fit()
 
     def _counted(self, met: Floats, rates: Rates | None) -> tuple[Floats, Floats]:
-        """The finds behind each visit, by rates if there are some, and of its effort as much as met something."""
+        """Return the finds of each visit, by rates if there are some, and the part of its effort that met something."""
         effort = self._visits.effort * met
         finds = self._visits.found.copy()
         hits = np.flatnonzero(finds)
@@ -258,7 +258,7 @@ class Fold:
         return fitted_strengths(_stacked(left_out), _stacked(known))
 
     def _updated(self, day: int = 0, season: int = 0) -> list[Rates]:
-        """The rates under every story, with the finds behind each yes counted by the rates before."""
+        """Return the rates under every story, with the finds of each yes counted by the previous rates."""
         worth = season_worth(self._visits.day, day, season)
         made: list[Rates] = []
         for met, rates in zip(self._met, self._rates, strict=True):
@@ -298,7 +298,7 @@ def _stacked(pairs: list[tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
 
 
 def _score(rates: Rates, visits: Visits, met: Floats) -> float:
-    """The log-likelihood of visits under rates of which they met a share."""
+    """Return the log-likelihood of visits under rates, where each visit met a share of the rate."""
     a, b = rates.finds.ravel()[visits.box], rates.effort.ravel()[visits.box]
     return float(visit_scores((b / (b + met * visits.effort)) ** a, visits.found))
 

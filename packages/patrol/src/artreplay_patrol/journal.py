@@ -17,7 +17,7 @@ from artreplay.errors import InvalidFile
 from artreplay.whole_files import private_opener
 
 _START = "artreplay journal 1"
-_LOCKED = 1 << 40  # the byte that Windows locks: far behind the end, so that nobody is kept from reading
+_LOCKED = 1 << 40  # the byte that Windows locks, far after the end of the file, so that others can read
 
 
 class Journal:

@@ -257,7 +257,7 @@ class Park:
 
 
 def _is_unfinished(folder: Path) -> bool:
-    """Whether a folder is empty, or holds no more than what a park that was never finished left behind."""
+    """Return whether a folder is empty, or holds only what an unfinished park left there."""
     try:
         names = {path.name for path in folder.iterdir() if not (path.name.startswith(".") and path.suffix == ".part")}
         inner = [path for part in _FOLDERS if part in names for path in (folder / part).iterdir()]

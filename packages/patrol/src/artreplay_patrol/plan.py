@@ -276,7 +276,7 @@ def checked_blur(blur_m: float, site: Site) -> float:
 
 
 def squares_for(site: Site, blur_m: float) -> int:
-    """How many squares of at least so many metres lie along the side of the area: a power of two.
+    """Return how many squares of at least `blur_m` metres lie along the side of the area, a power of two.
 
     So they are boxes of the grid, or parts of them, and no two roundings together say more than one.
     """
@@ -284,7 +284,7 @@ def squares_for(site: Site, blur_m: float) -> int:
 
 
 def blurred(plan: Plan, site: Site, blur_m: float) -> Plan:
-    """The plan with places only known to a square of at least so many metres; 0 changes nothing.
+    """Return the plan with places rounded to a square of at least `blur_m` metres. 0 changes nothing.
 
     Each goes to the middle of its square, or to another point of it that is the same for all, if that lies outside.
     """

@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # what the commands need is imported when they run: it takes 
     from artreplay_patrol.site import Site
 
 ParkFolder = Annotated[Path, typer.Argument(help="The park folder, as `patrol import` made it.")]
-Blur = Annotated[float, typer.Option("--blur-m", help="Round positions in all files to so many metres.")]
+Blur = Annotated[float, typer.Option("--blur-m", help="Round positions in all files to this many metres.")]
 NothingFound = Annotated[
     bool, typer.Option("--nothing-found", help="Tracks without any sighting are patrols that found nothing.")
 ]

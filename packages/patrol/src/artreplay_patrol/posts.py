@@ -144,7 +144,7 @@ def within_reach(mask: Bools, area: Area, posts: Sequence[Post], reach_km: float
 
 
 def close_together(mask: Bools, chances: Floats, places: int, radius: float) -> list[Bools]:
-    """Circles of so many boxes around in which a few places promise most, the best first, and the boxes in them."""
+    """Return circles with the most promising places, the best first, and the boxes in each."""
     boxes = np.argwhere(mask)
     value = chances[mask]
     found = []

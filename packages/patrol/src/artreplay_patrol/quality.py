@@ -61,7 +61,7 @@ class Quality:
     share_in_busiest_tenth: float  # of the waypoints, in the tenth of these boxes with the most
     samples_per_level: tuple[tuple[float, int], ...]
     proposed_levels: tuple[float, ...]  # that would fit the efforts of these visits
-    too_little_effort: int  # visits that reach no level, or of which nobody knows whether they do
+    too_little_effort: int  # visits that reach no level, or for which nobody knows
     unnamed_categories: tuple[str, ...]  # seen in the records, not named in the site file
     without_times: int  # days of patrols that have no times
     loose: int  # rows without a time on days that have times

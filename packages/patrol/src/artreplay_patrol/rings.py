@@ -1,8 +1,8 @@
 """Finds per unit of effort in every box: from its own visits, and where these are few from ever wider rings around it.
 
 Every box has a gamma distribution of its rate. It is made from wide to narrow: the whole park first, then ring by ring
-inwards, the box itself last. Each ring starts from what the wider one says, which is worth at most so many finds: the
-`strengths`. They are set by how well the park's own patrols could have been forecast from its other patrols.
+inwards, the box itself last. Each ring starts from what the wider one says, which is worth at most a given number of
+finds: the `strengths`. They are set by how well the park's own patrols could have been forecast from its other patrols.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from artreplay.compiling import Floats, Ints
 from artreplay_patrol.packages import package
 
 PARK_FINDS, PARK_EFFORT = 0.5, 5.0  # what a park is thought to have before any record: half a find in 5 km (or hours)
-FOLDS = 4  # parts of the patrols, each of which is forecast from the others
+FOLDS = 4  # the patrols are divided into this many parts, and each part is forecast from the others
 STRENGTHS = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0)  # finds that a wider ring's forecast may be worth
 _START = 4.0  # the strength of every ring while finds are few
 _FEWEST = 20  # finds, below which strengths are not fitted
@@ -36,7 +36,7 @@ def ring_widths(side: int) -> tuple[float, ...]:
 
 
 def first_strengths(side: int) -> tuple[float, ...]:
-    """The strengths of the rings of a park of which little is known."""
+    """Return the strengths of the rings for a park about which little is known."""
     return (_START,) * len(ring_widths(side))
 
 
@@ -67,8 +67,9 @@ def ring_sums(values: Floats) -> Floats:
 class Rates(NamedTuple):
     """The gamma distribution of the finds per unit of effort in each box of a grid.
 
-    `finds` is its shape and `effort` its inverse scale: so many finds in so much effort. `shares` say where the effort
-    comes from: the whole park, then the rings from the widest to the narrowest, the box itself last. They add up to 1.
+    `finds` is its shape and `effort` its inverse scale: that many finds in that much effort. `shares` say where the
+    effort comes from: the whole park, then the rings from the widest to the narrowest, the box itself last. They add up
+    to 1.
     """
 
     finds: Floats
@@ -116,7 +117,7 @@ def _narrowed(a: Any, b: Any, finds: Floats, effort: Floats, strength: float) ->
 
 
 def finds_behind(found: Floats, expected: Floats) -> Floats:
-    """How many finds to expect behind a visit that found something, or nothing: a yes on a long walk may be several.
+    """Return how many finds to expect in a visit that found something, or nothing. A yes on a long walk may be several.
 
     It is the mean of a Poisson count with mean `expected` that is known not to be 0.
 

@@ -58,7 +58,7 @@ class ByRate:
 
 
 def nearby_rate(width: float) -> Callable[[Floats, Floats], Floats]:
-    """Finds per km with a Gaussian of so many boxes, and a little of the whole park: the map on the wall."""
+    """Smooth finds per km with a Gaussian, and add a little of the mean of the park, like a map on a wall."""
 
     def rate(finds: Floats, effort: Floats) -> Floats:
         park = (PARK_FINDS + finds.sum()) / (PARK_EFFORT + effort.sum())

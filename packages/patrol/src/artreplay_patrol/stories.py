@@ -51,7 +51,7 @@ def given_back(belief: Floats, weeks: int) -> Floats:
 
 
 def visit_scores(nothing: Floats, found: Floats) -> Floats:
-    """The log-likelihood of visits, of which it was said how likely it is that they find nothing: (..., visit)."""
+    """Return the log-likelihood of visits, from the probability of each to find nothing: (..., visit)."""
     nothing = np.clip(nothing, _SURE, 1.0 - _SURE)
     scores: Floats = np.where(found > 0.0, np.log1p(-nothing), np.log(nothing)).sum(axis=-1)
     return scores

@@ -41,7 +41,9 @@ class Layer:
     low: float
     high: float
     is_log: bool = False
-    unknown: Bools | None = None  # boxes of which too little is known: hatched, never coloured as if they were low
+    unknown: Bools | None = (
+        None  # boxes about which too little is known; hatched, and never coloured as if they were low
+    )
 
     @property
     def scaled(self) -> Floats:
@@ -243,7 +245,7 @@ def _sums(rows: Any, finest: int, side: int) -> tuple[Floats, Floats, Floats]:
 
 
 def _thinned(points: Floats) -> Floats:
-    """At most so many points, always the same ones."""
+    """Return at most `MOST_DOTS` points, always the same ones."""
     if len(points) <= MAX_DOTS:
         return points
     kept = np.random.default_rng(0).permutation(len(points))[:MAX_DOTS]

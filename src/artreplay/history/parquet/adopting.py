@@ -1,4 +1,4 @@
-"""Folders of Parquet that another engine sorted: looked through once, and described by a manifest beside the files."""
+"""Adopts a folder of Parquet files that another engine sorted, by one look at each file and a manifest next to them."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ from artreplay.history.parquet.store_folder import StoredFile, StoreFolder
 from artreplay.history.sources import Columns, as_columns
 from artreplay.history.sources.source_files import by_number
 
-_SORT = "write each file sorted by arm and order"
+_SORT = "Write each file sorted by arm and order"
 
 
 def adopt(source: Any, options: dict[str, Any], advance: Advance) -> None:
-    """Look through the files of a folder, and write a manifest beside them. Files of an earlier manifest are known.
+    """Read the files of a folder once, and write a manifest next to them. Those in an earlier one are not read again.
 
-    `given` are the columns as `index_history` takes them.
+    `given` has the columns, as `index_history` takes them.
     """
     if not isinstance(source, (str, os.PathLike)):
         what = type(source).__name__
-        raise InvalidParameter(f"already_sorted=True is for folders of Parquet, on a disk or at an address, got {what}")
+        raise InvalidParameter(f"source must be a folder of Parquet files where already_sorted=True, got {what}")
     folder = StoreFolder(source)
     with locked(folder.path) if folder.path is not None and folder.exists() else nullcontext(True) as mine:
         if mine is False:
-            raise InvalidFile("is being indexed by another process: try again when that is done", file=folder.name)
+            raise InvalidFile("is being indexed by another process. Try again when that is done", file=folder.name)
         names = _parquet_files(folder)
         before = open_log(source) if folder.has(MANIFEST) else None
         if mine and folder.path is not None:
@@ -70,12 +70,12 @@ def adopt(source: Any, options: dict[str, Any], advance: Advance) -> None:
 
 
 def _parquet_files(folder: StoreFolder) -> list[str]:
-    """The files of a folder in the order of their names, `part-2` before `part-10`."""
+    """List the files of a folder in the order of their names, with `part-2` before `part-10`."""
     is_folder = folder.exists() if folder.path is None else folder.path.is_dir()
     names = folder.names() if is_folder else []
     names = [name for name in names if name.endswith((".parquet", ".pq")) and not name.startswith(("_", "."))]
     if not names:
-        raise InvalidFile("must be a folder that has Parquet files in it", file=folder.name)
+        raise InvalidFile("must be a folder with Parquet files in it, got none", file=folder.name)
     return sorted(names, key=by_number)
 
 
@@ -84,21 +84,21 @@ class _FolderFiles:
 
     def __init__(self, folder: StoreFolder, before: ParquetLog | None, given: dict[str, Any], names: list[str]) -> None:
         self._folder = folder
-        self._kind: Any = None  # of the column that orders rows
+        self._kind: Any = None  # the type of the column that orders rows
         self.files: list[LogFile] = []
         self._appends: list[LabelRuns] = []
-        self._entries: list[dict[str, int]] = []  # of the manifest, for each time files were added
+        self._entries: list[dict[str, int]] = []  # of the manifest, one for each time files were added
         self._known_rows = 0
         self._whole = Fingerprint(0)
-        self._least = self._last = -(1 << 63)  # the order that all new rows must be beyond, and the highest so far
-        self._orders = np.empty(0, np.int64)  # of each label, that of its last row
+        self._least = self._last = -(1 << 63)  # the order that all new rows must exceed, and the highest so far
+        self._orders = np.empty(0, np.int64)  # of each label: the order of its last row
         if before is None:
             self._columns = self._chosen(given, names[0])
             self._stats = LogStats(self._columns.allowance is not None)
             return
         manifest = before.manifest
         if not manifest["adopted"]:
-            raise InvalidParameter(f"{folder.name} was laid out by artreplay: append to it")
+            raise InvalidParameter(f"{folder.name} was laid out by artreplay itself. Add rows with ar.append_history")
         self._columns = columns_in(manifest)
         check_given(folder.name, manifest, given)
         if self._columns.order is not None:
@@ -106,7 +106,7 @@ class _FolderFiles:
         self.files, self._appends = list(before.directory.files), list(before.directory.appends)
         if [file.entry["name"] for file in self.files] != names[: len(self.files)]:
             raise InvalidFile(
-                "must still have the files it had, and new ones must come after them by name", file=folder.name
+                "must still have the files it had, and the names of new files must sort after them", file=folder.name
             )
         self._entries, self._known_rows = manifest["appends"], len(before)
         self._least = self._last = manifest["last"]  # new rows come after all earlier ones
@@ -115,20 +115,20 @@ class _FolderFiles:
         self._orders = np.full(len(before.labels), self._least, np.int64)
 
     def _chosen(self, given: dict[str, Any], first: str) -> Columns:
-        """The columns of the log, by default those that `index_history` writes itself."""
+        """The columns of the log. By default they are those that `index_history` itself writes."""
         names = described_file(self._folder.open(first))[1].schema.to_arrow_schema().names
         order = given["order"] or ("row" if "row" in names and given["unit"] is None else None)
         unit, reward = given["unit"] or "unit", given["reward"] or "reward"
         return as_columns(unit, reward, None, order, given["allowance"], given["contexts"])
 
     def _names(self) -> dict[str, str]:
-        """What the columns that are read later are called in the files."""
+        """The names that the columns have in the files, for those that are read later."""
         roles = {"reward": self._columns.reward, "row": self._columns.order, "allowance": self._columns.allowance}
         roles |= {context_role(place): name for place, name in enumerate(self._columns.contexts)}
         return {role: name for role, name in roles.items() if name is not None}
 
     def take(self, name: str) -> None:
-        """Look through one file: each row group of it is read once."""
+        """Read one file. Each of its row groups is read once."""
         file = self._folder.open(name)
         entry, footer = described_file(file)
         with errors_in(file=file.name):
@@ -157,7 +157,7 @@ class _FolderFiles:
         self.files.append(LogFile(entry, runs, found))
 
     def _check_same_times(self, schema: Any) -> None:
-        """Refuse times that are counted in other units than those of the first file."""
+        """Refuse times in a unit other than that of the first file."""
         if self._columns.order is not None:
             kind = schema.field(self._columns.order).type
             self._kind = self._kind or kind
@@ -165,7 +165,7 @@ class _FolderFiles:
                 raise InvalidHistory(f"order must be of one type in all files, got {self._kind} and {kind}")
 
     def _checked(self, read: dict[str, Any], lying: list[Ints]) -> Ints:
-        """The labels of the rows of a row group, which are checked; `lying` gets those that begin in it."""
+        """Check the rows of a row group, and return their labels. The runs of labels that begin in it go to `lying`."""
         allowances = as_numbers(read["allowance"], "allowance") if "allowance" in read else None
         contexts = {name: read[context_role(place)] for place, name in enumerate(self._columns.contexts)}
         table = as_contexts(contexts, len(read["unit"]), self._stats.kinds) if contexts else None
@@ -184,7 +184,7 @@ class _FolderFiles:
         again = starts[np.isin(codes[starts], known) | ~is_first]
         if len(again):
             label = part.unit(int(again[0]))
-            problem = f"is {label!r}, which has other rows earlier in this file: {_SORT}"
+            problem = f"is {label!r}, which has other rows earlier in this file. {_SORT}"
             raise InvalidHistory(problem, what="unit", row=int(again[0]))
         lying.append(codes[starts])
         if "row" in read:
@@ -194,20 +194,20 @@ class _FolderFiles:
         return codes
 
     def _check_order(self, codes: Ints, order: Ints, part: History) -> None:
-        """Refuse rows that do not rise inside their label, or that should have come before rows known earlier."""
+        """Refuse rows whose order does not rise inside their label, or that belong before rows indexed earlier."""
         starts = np.flatnonzero(np.diff(codes, prepend=-1))
         before = np.concatenate([[0], order[:-1]])[: len(order)]
         before[starts] = self._orders[codes[starts]]
         bad = np.flatnonzero(order <= before)
         if len(bad):
             row = int(bad[0])
-            problem = f"does not come after the row of {part.unit(row)!r} before it: {_SORT}"
+            problem = f"must come after that of the row of {part.unit(row)!r} before it. {_SORT}"
             raise InvalidHistory(problem, what="order", row=row)
         self._orders[codes] = order  # the last one of a label stays
         self._last = max(self._last, int(order.max(initial=self._last)))
 
     def manifest(self, work: Path) -> dict[str, Any]:
-        """What the manifest says of all files."""
+        """Make the manifest of all files."""
         labels = list(self._stats.numbering.labels)
         rows = sum(file.entry["rows"] for file in self.files)
         counts = np.zeros(len(labels), np.int64)
@@ -241,7 +241,7 @@ class _FolderFiles:
 
 
 def _decoded(file: StoredFile, footer: Any, group: int, name: str) -> tuple[Any, int]:
-    """A column of a row group that nothing is known of, checked in full, and the checksum of its bytes."""
+    """Read a column of a row group that was never read before, check it in full, and compute its checksum."""
     import pyarrow as pa
 
     data, start = chunk_of(file, footer, group, name)

@@ -1,4 +1,4 @@
-"""The directory of a log: its labels, how many rows each has in each file and each time the log grew, and checksums."""
+"""The directory of a log. It has the labels, their numbers of rows in each file and each append, and checksums."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class LabelRuns(NamedTuple):
 
 
 class LogFile(NamedTuple):
-    """A file of a log: what the manifest says of it, its runs in the order in which they lie, and checksums.
+    """A file of a log, with its entry in the manifest, its runs in the order of the file, and checksums.
 
-    A run is what a file has of one label. There is a checksum for each row group of each column that is read.
+    A run consists of all rows of one label in a file. Each row group of each column that is read has a checksum.
     """
 
     entry: dict[str, Any]
@@ -36,14 +36,14 @@ class LogFile(NamedTuple):
 
 
 class Directory(NamedTuple):
-    """Labels in the order in which they first appear, the files, and the rows of each label that came each time."""
+    """Labels in the order in which they first appear, the files, and how many rows of each label each append added."""
 
     labels: list[Label]
     files: list[LogFile]
     appends: list[LabelRuns]
 
     def write(self, folder: Path) -> dict[str, Any]:
-        """Write it into a file of its own; what the manifest says of that."""
+        """Write the directory to a file of its own, and return its entry for the manifest."""
         arrays: dict[str, Any] = {"labels": np.frombuffer(encode_labels_as_json(self.labels), np.uint8)}
         arrays |= _as_arrays("file", [file.runs for file in self.files])
         arrays |= _as_arrays("append", self.appends)
@@ -53,13 +53,13 @@ class Directory(NamedTuple):
 
 
 def read_directory(file: StoredFile, manifest: dict[str, Any]) -> Directory:
-    """The directory that a manifest names."""
+    """Read the directory that a manifest names."""
     arrays = read_arrays(file, manifest["directory"])
     labels = decode_labels(arrays.pop("labels").tobytes())
     if not isinstance(labels, list) or len(set(labels)) < len(labels):
-        raise InvalidFile("must have different labels: index the log again", file=file.name)
+        raise InvalidFile("must have distinct labels, got one twice. Index the log again", file=file.name)
     if any(array.ndim != 1 or array.dtype != np.int64 for array in arrays.values()):
-        raise InvalidFile("must have lists of whole numbers: index the log again", file=file.name)
+        raise InvalidFile("must have lists of whole numbers, got other arrays. Index the log again", file=file.name)
     entries = manifest["files"]
     groups = np.cumsum([entry["groups"] for entry in entries])[:-1]
     checks = {
@@ -72,7 +72,7 @@ def read_directory(file: StoredFile, manifest: dict[str, Any]) -> Directory:
     if rows != ([entry["rows"] for entry in entries], [entry["rows"] for entry in manifest["appends"]]) or np.any(
         by_label[0] != by_label[1]
     ):
-        raise InvalidFile("must have the rows that the manifest says: index the log again", file=file.name)
+        raise InvalidFile("must have as many rows as the manifest says. Index the log again", file=file.name)
     files = [
         LogFile(entry, runs[number], {role: found[number] for role, found in checks.items()})
         for number, entry in enumerate(entries)
@@ -90,10 +90,10 @@ def _as_arrays(what: str, parts: Sequence[LabelRuns]) -> dict[str, Any]:
 
 
 def _from_arrays(what: str, arrays: dict[str, Any], labels: int, file: StoredFile) -> list[LabelRuns]:
-    """The parts that were written; labels and counts are used as indices later, and are checked here."""
+    """Read the parts back. Labels and counts are used as indices later, so they are checked here."""
     sizes, codes, counts = (arrays[f"{what}_{name}"] for name in ("sizes", "codes", "counts"))
     fits = len(codes) == len(counts) == sizes.sum() and (sizes >= 0).all() and (counts > 0).all()
     if not fits or (len(codes) and not 0 <= codes.min() <= codes.max() < labels):
-        raise InvalidFile("has counts that do not fit its labels: index the log again", file=file.name)
+        raise InvalidFile("has counts that do not fit its labels. Index the log again", file=file.name)
     ends = np.cumsum(sizes)[:-1]
     return [LabelRuns(*part) for part in zip(np.split(codes, ends), np.split(counts, ends), strict=True)][: len(sizes)]

@@ -1,4 +1,4 @@
-"""A log of any source laid out as sorted Parquet, rows added to it later, and its files merged."""
+"""Lays a log out as sorted Parquet files, adds rows to it later, and merges its files."""
 
 from __future__ import annotations
 
@@ -71,37 +71,46 @@ def index_history(
     memory: str = "2GB",
     advance: Advance = lambda stage, done, rows: None,
 ) -> None:
-    """Lay a log of arms out at `path`, a new folder or an address such as `s3://bucket/log`, for `open_history(path)`.
+    """Lay a log of arms out in a folder, so that `open_history(path)` can read parts of it.
 
-    The source is read once, numbered, and sorted by arm and row outside memory, by DuckDB in at most `memory`. The
-    folder holds Parquet files, in which each arm has its rows one after the other, and a manifest. It appears when it
-    is whole; until then, and if anything goes wrong, there is nothing.
+    artreplay reads the source once, and DuckDB sorts the rows by arm and row number. The folder then holds Parquet
+    files, in which the rows of each arm follow each other, and a manifest. The folder appears only when it is finished,
+    so nothing is left of it if anything goes wrong.
 
     Parameters
     ----------
     source
         What `open_history` takes: a file, a folder, a frame, a database.
     path
-        Where the log is laid out. Leave it out with `already_sorted=True`.
-    unit, reward, order, allowance
-        The columns of arms, of rewards, of what orders the rows (by default they stay in the order of the source), and
-        of how far the mean of a row may lie from today's.
+        A new folder, or an address such as `s3://bucket/log`. Leave it out with `already_sorted=True`.
+    unit
+        The column of arms.
+    reward
+        The column of rewards.
+    order
+        The column to sort by. By default rows stay in the order of the source.
+    until
+        Use only this many rows, from the beginning.
+    allowance
+        The column that says how far the mean of each row may lie from today's.
     contexts
-        The columns of what was known of each row when it was decided: numbers, texts and booleans.
+        The columns of what was known when each row's arm was chosen. They hold numbers, texts or booleans.
     segments
         Those of the contexts whose values make segments. Each arm then has its rows together in each segment, and an
         algorithm with these segments reads only what it asks for.
-    until
-        Use only this many rows, from the beginning.
     seed
-        With `order="shuffle"`, the seed of the shuffle.
+        The seed of the shuffle, with `order="shuffle"`.
     table, csv
         See `open_history`.
     already_sorted
-        The source is a folder of Parquet files that another engine sorted by arm and order. Nothing is copied: all
-        files are read once and checked, and a manifest is written beside them. Call it again when files were added.
+        Whether the source is a folder of Parquet files that another engine has sorted by arm and order. artreplay then
+        copies nothing. It reads and checks all files once, and writes a manifest next to them. Call `index_history`
+        again after you add files.
     memory
-        How much memory sorting may take.
+        How much memory DuckDB may use to sort.
+    advance
+        A function that is called now and then with what is going on, the number of rows done, and the number of all
+        rows, or None if it is not known.
 
     >>> import artreplay as ar, pyarrow as pa, tempfile, pathlib
     >>> log = pa.table({"arm": ["red", "blue", "red"], "click": [1, 0, 1]})
@@ -116,7 +125,7 @@ def index_history(
         others = {"path": path, "until": until, "seed": seed, "table": table, "csv": csv, "segments": segments}
         for name, value in others.items():
             if value is not None:
-                raise InvalidParameter("is not for files that are sorted already", parameter=name)
+                raise InvalidParameter("must be left out for files that are sorted already", parameter=name)
         options = {"unit": unit, "reward": reward, "order": order, "allowance": allowance, "contexts": contexts}
         adopt(source, options, advance)
         return
@@ -130,7 +139,7 @@ def index_history(
     check_log_address(path)
     target = StoreFolder(path)
     if target.exists():
-        raise InvalidFile("exists already: append to it, or choose another name", file=target.name)
+        raise InvalidFile("exists already. Append to it, or choose another name", file=target.name)
     found = source_of(source, columns, table, csv)
     columns.check(found.column_names())
     with _sorting(target.path, memory) as (work, sorter):
@@ -165,14 +174,27 @@ def append_history(
     memory: str = "2GB",
     advance: Advance = lambda stage, done, rows: None,
 ) -> int:
-    """Add the rows of a source after those of a log that was laid out; returns how many there were.
+    """Add the rows of a source to the end of a log that `index_history` laid out. Returns how many rows it added.
 
-    All rows of the source are new, such as those of a new day's file, and only they are read. With `grown=True` the
-    source begins with the rows that the log has, as a table does that grows: those must be the same, and the ones after
-    them are added. Without `grown`, a source that looks as if it were in the log already is refused.
+    Only one process at a time can add rows. Others can read the log meanwhile, and see it as it was before. artreplay
+    merges small additions automatically.
 
-    While rows are added nobody else can add any. Whoever reads the log meanwhile reads it as it was. artreplay merges
-    small additions automatically.
+    Parameters
+    ----------
+    source
+        What `open_history` takes: a file, a folder, a frame, a database.
+    path
+        The folder or the address of the log.
+    grown
+        With False, all rows of the source are new, as in the file of a new day. With True, the source begins with the
+        rows that the log has, as in a table that grows, and only the rows after them are added. By default all rows
+        count as new, and a source that seems to be in the log already is refused.
+    table, csv
+        See `open_history`.
+    memory
+        How much memory DuckDB may use to sort.
+    advance
+        As for `index_history`.
 
     >>> import artreplay as ar, pyarrow as pa, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -202,15 +224,29 @@ def append_history(
         lengths = [entry["rows"] for entry in after["files"]]
         try:
             _merge(folder, _first_to_merge(lengths))
-        except Exception as error:  # the rows are there, whatever happened then
+        except Exception as error:  # the rows were added, so a failed merge is only worth a warning
             warnings.warn(f"the rows were added, but could not be merged with earlier ones: {error}", stacklevel=2)
     return imported.own.rows
 
 
 def compact_history(path: str | os.PathLike[str]) -> int:
-    """Merge all that was added to a log into one file, which is read by fewer requests; returns how many there were.
+    """Merge all files of a log into one, which takes fewer requests to read. Returns how many files there were.
 
-    Adding rows merges files by itself where that is worth it. Decisions do not change.
+    You rarely need this, because `append_history` merges files where that pays. Decisions do not change.
+
+    Parameters
+    ----------
+    path
+        The folder or the address of the log.
+
+    >>> import artreplay as ar, pyarrow as pa, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     monday = pa.table({"arm": ["red", "blue", "red"], "click": [1, 0, 1]})
+    ...     ar.index_history(monday, f"{folder}/log", unit="arm", reward="click")
+    ...     ar.append_history(pa.table({"arm": ["blue"], "click": [1]}), f"{folder}/log")
+    ...     ar.compact_history(f"{folder}/log")
+    1
+    2
     """
     with writing_to(path) as folder:
         files = len(read_manifest(folder)["files"])
@@ -222,7 +258,7 @@ def compact_history(path: str | os.PathLike[str]) -> int:
 
 
 def _names_of(columns: Columns) -> dict[str, str]:
-    """What the columns of our files are called, by their roles."""
+    """The names of the columns in our files, by their roles."""
     roles = ["unit", "row", "reward", *(["allowance"] if columns.allowance is not None else [])]
     return dict(zip(roles, roles, strict=True)) | {
         context_role(place): name for place, name in enumerate(columns.contexts)
@@ -232,7 +268,7 @@ def _names_of(columns: Columns) -> dict[str, str]:
 def _sorted_file(
     work: Path, rows: RowsToSort, labels: Sequence[Label], columns: Columns, kinds: Kinds, advance: Advance
 ) -> LogFile:
-    """Sort rows by label and number, and write them; what is to be known of the file."""
+    """Sort rows by label and number, write them to a file, and describe the file."""
     import pyarrow as pa
 
     order = np.array(label_order(labels), np.int64)
@@ -254,7 +290,7 @@ def _sorted_file(
 
     name = new_name("rows", "parquet")
     write_rows(work / name, tables(), schema)
-    codes = np.concatenate(lying)  # a label that goes on in the next batch is there twice
+    codes = np.concatenate(lying)  # a label whose rows go on in the next batch occurs twice
     codes = codes[np.flatnonzero(np.diff(codes, prepend=-1))]
     file = StoreFolder(work).open(name)
     entry, footer = described_file(file)
@@ -268,24 +304,24 @@ def _sorted_file(
 
 
 def _as_units(labels: Sequence[Any]) -> Any:
-    """Labels as arrow has them: numbers or texts where all are, else texts that say what they were."""
+    """Turn labels into an arrow array: numbers or texts if all labels are, else texts in JSON."""
     import pyarrow as pa
 
     kinds = {type(label) for label in labels}
     if kinds == {int} and all(-(1 << 63) <= label < 1 << 63 for label in labels):
         return pa.array(labels, pa.int64())
     if kinds == {str}:
-        with suppress(UnicodeEncodeError):  # which arrow cannot hold
+        with suppress(UnicodeEncodeError):  # arrow cannot hold lone surrogates
             return pa.array(labels, pa.string())
     return pa.array([json.dumps(one) for one in json.loads(encode_labels_as_json(labels))], pa.string())
 
 
 def _merge(folder: StoreFolder, first: int) -> None:
-    """Write the rows of a file and of all later ones into one."""
+    """Merge a file and all later ones into one file."""
     log = open_log(folder.address).cells
     manifest, directory = log.manifest, log.directory
     if manifest["adopted"]:
-        raise InvalidFile("holds files that another engine wrote: that engine can merge them", file=folder.name)
+        raise InvalidFile("holds files that another engine wrote. Merge them with that engine", file=folder.name)
     if len(directory.files) - first < 2:
         return
     with _sorting(folder.path and folder.path / NEW, "2GB") as (work, sorter):
@@ -299,7 +335,7 @@ def _merge(folder: StoreFolder, first: int) -> None:
 
 
 def _first_to_merge(lengths: list[int]) -> int:
-    """From which file on files are merged: each that stays is at least twice as long as all later ones together.
+    """Find the first file to merge. Each file before it is at least twice as long as all later ones together.
 
     >>> _first_to_merge([8, 2, 1, 1]), _first_to_merge([8, 4, 2]), _first_to_merge([4, 2, 1, 1])
     (1, 2, 0)
@@ -316,7 +352,7 @@ def _first_to_merge(lengths: list[int]) -> int:
 def _grown(
     work: Path, log: ParquetLog | None, file: LogFile, imported: ImportResult, stats: LogStats, columns: Columns
 ) -> dict[str, Any]:
-    """What changes in the manifest of a log that has gained the rows of a file."""
+    """The entries that change in the manifest of a log that has gained the rows of a file."""
     whole = imported.whole
     files, appends, known = ([], [], []) if log is None else (*log.directory[1:], log.appends_by(whole.block))
     labels = list(stats.numbering.labels)
@@ -339,11 +375,11 @@ def _grown(
 def _exchange(folder: StoreFolder, work: Path, before: dict[str, Any], after: dict[str, Any]) -> None:
     """Put new files into a folder, and a manifest that names them, unless somebody changed the old one meanwhile.
 
-    Files that are not named any more are removed: on a disk, where whoever has them open can read them to their end, at
-    once; in a bucket next time, because somebody may be reading them now.
+    Files that the manifest no longer names are removed. On a disk this happens immediately, because a process that has
+    them open can still read them. In a bucket it happens next time, because somebody may be reading them now.
     """
     if read_manifest(folder) != before:
-        raise InvalidFile("was added to by another process meanwhile: try again", file=folder.name)
+        raise InvalidFile("was changed by another process meanwhile. Try again", file=folder.name)
     replaced = sorted(listed_files(before).keys() - listed_files(after).keys())
     _put_in(folder, work, after | {"replaced": replaced})
     for name in [*before["replaced"], *(replaced if folder.path is not None else ())]:
@@ -351,7 +387,7 @@ def _exchange(folder: StoreFolder, work: Path, before: dict[str, Any], after: di
 
 
 def _put_in(folder: StoreFolder, work: Path, manifest: dict[str, Any]) -> None:
-    """Move the files of a finished piece of work to where they belong; the manifest comes last."""
+    """Move finished files to where they belong, and write the manifest last."""
     for name in listed_files(manifest):
         if (work / name).exists():
             folder.take(work / name)
@@ -359,23 +395,23 @@ def _put_in(folder: StoreFolder, work: Path, manifest: dict[str, Any]) -> None:
 
 
 def _appendable(folder: StoreFolder, manifest: dict[str, Any]) -> Columns:
-    """The columns of a log that rows can be added to."""
+    """Return the columns of a log, and refuse a log that no rows can be added to."""
     if manifest["adopted"]:
         raise InvalidParameter(
-            f"{folder.name} holds files that another engine wrote: let it write one more, and index the folder again "
+            f"{folder.name} holds files that another engine wrote. Let it write one more, and index the folder again "
             "with already_sorted=True (--sorted)"
         )
     if manifest["columns"]["order"] == SHUFFLE:
-        raise InvalidParameter(f"{folder.name} is a shuffled log, in which new rows have no place after the others")
+        raise InvalidParameter(f"{folder.name} is a shuffled log, to which no rows can be added")
     if manifest["until"] is not None:
         raise InvalidParameter(
-            f"{folder.name} was made of the first {manifest['until']} rows: later ones do not belong to it"
+            f"{folder.name} was made of the first {manifest['until']} rows of its source, so later rows cannot be added"
         )
     return columns_in(manifest)
 
 
 def _refuse_others(imported: ImportResult, known: Fingerprint, grown: bool | None, manifest: dict[str, Any]) -> None:
-    """Refuse a source that should begin with the known rows and does not, or that looks as if it were known."""
+    """Refuse a source that should begin with the known rows and does not, or that seems to be in the log already."""
     if grown:
         check_not_shorter(imported.begins.seen, known)
         changed = known.first_difference(imported.begins)
@@ -383,25 +419,25 @@ def _refuse_others(imported: ImportResult, known: Fingerprint, grown: bool | Non
             raise changed_between(*changed, "the folder was made of")
     elif grown is None and imported.begins.seen == known.rows > 0 and known.first_difference(imported.begins) is None:
         raise InvalidHistory("the source begins with all rows of the log").advising(
-            "say grown=True to add only the ones after them, or grown=False if all of them are new",
-            "say --grown to add only the ones after them, or --no-grown if all of them are new",
+            "Give grown=True to add only the rows after them, or grown=False if all rows are new",
+            "Give --grown to add only the rows after them, or --no-grown if all rows are new",
         )
     elif (
         grown is None and imported.own.rows and _number_of(imported.own) in [one["own"] for one in manifest["appends"]]
     ):
-        raise InvalidHistory("the source has the very rows that were added once before").advising(
-            "say grown=False if they are new", "say --no-grown if they are new"
+        raise InvalidHistory("the source has the same rows as an earlier one that was added").advising(
+            "Give grown=False if they are new", "Give --no-grown if they are new"
         )
 
 
 def _number_of(rows: Fingerprint) -> int:
-    """A number that stands for rows and their order."""
+    """Compute a number that stands for rows and their order."""
     return int(rows.coarser(1 << rows.rows.bit_length()).digests.sum(dtype=np.uint64))
 
 
 @contextmanager
 def _sorting(target: Path | None, memory: str) -> Iterator[tuple[Path, Sorter]]:
-    """A place for what is not finished, and a sorter. Both notice Ctrl-C at points where nothing is cut in two."""
+    """Make a folder for unfinished files, and a sorter. Ctrl-C takes effect only where nothing is left half done."""
     guard = NoInterrupt()
     with guard, staging(target) as work:
         (work / "sorting").mkdir()

@@ -1,4 +1,4 @@
-"""A log on its way into a folder: read once, put in its order, and kept in a file until all is known of it."""
+"""Reads a log once on its way into a folder, sorts it, and keeps its rows in a file until all of them were read."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from artreplay.history.context_columns import Kinds
     from artreplay.history.parquet.parquet_log import ParquetLog
 
-Advance = Callable[[str, int, int | None], None]  # what is going on, rows done, rows in all
-Bounds = tuple[float, float] | None  # the lowest and the highest value there is
+Advance = Callable[[str, int, int | None], None]  # takes what is going on, rows done, rows in all
+Bounds = tuple[float, float] | None  # the lowest and the highest value, None without any
 
 
 class LogStats:
-    """What must be known of a log before it is laid out; what was known before can be given."""
+    """What must be known of a log before it is laid out. It can begin with what was known of an earlier state."""
 
     def __init__(
         self,
@@ -45,11 +45,11 @@ class LogStats:
 
     @classmethod
     def of(cls, log: ParquetLog) -> LogStats:
-        """What is known of a log that rows are to be added to."""
+        """Begin with a log that rows are to be added to."""
         return cls(log.has_allowances, log.labels, log.reward_bounds, log.allowance_bounds, log.kinds)
 
     def see(self, part: History) -> None:
-        """The next rows."""
+        """Learn from the next rows."""
         self.rewards = _wider(self.rewards, part.rewards)
         if part.allowances is not None:
             self.allowances = _wider(self.allowances, part.allowances)
@@ -63,16 +63,16 @@ def _wider(bounds: Bounds, values: np.ndarray[Any, Any]) -> Bounds:
 
 
 class ImportResult(NamedTuple):
-    """Rows that are to be written after those that are known, and what is to be known of them."""
+    """New rows that are to be written after the known ones, and their fingerprints."""
 
     rows: RowsToSort
     whole: Fingerprint  # of the log with these rows
     own: Fingerprint  # of these rows alone
-    begins: Fingerprint  # of the source, as far as it has rows that may be those that are known
+    begins: Fingerprint  # of the first rows of the source, as many as the log has
 
 
 class LogImport:
-    """Where a log lies, which columns and rows of it count, and in which order. It is read once."""
+    """Reads a log once: from a source, with some of its columns and rows, in an order."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class LogImport:
         self.until, self.seed, self.advance = until, seed, advance
 
     def read(self, stats: LogStats, known: Fingerprint, since: int = 0) -> ImportResult:
-        """Read the log from row `since` on, which is 0, or the first row after the known ones where it has grown."""
+        """Read the log from row `since` on. That is 0, or the first new row of a source that has grown."""
         begins = Fingerprint(known.rows, known.block)
         rows, whole, own = RowsToSort(self.sorter), known, Fingerprint(0)
         is_sorted = self.columns.sorted_by is not None or self.seed is not None
@@ -100,11 +100,11 @@ class LogImport:
                 by_cell = in_segments(fresh, self.columns.segments) if self.columns.segments else fresh
                 rows.add(_columns_of(by_cell, stats.numbering, whole.rows))
                 whole, own = whole.with_rows(fresh.row_hashes), own.with_rows(fresh.row_hashes)
-        encode_labels_as_json(list(stats.numbering.labels))  # or refuse them now, and not after hours of sorting
+        encode_labels_as_json(list(stats.numbering.labels))  # refuses bad labels now, not after hours of sorting
         return ImportResult(rows, whole, own, begins)
 
     def _read(self, kinds: Kinds, cut: bool = True) -> Iterator[tuple[History, Any]]:
-        """The rows of the source with what orders them."""
+        """Read the rows of the source, with the keys to sort them by."""
         rows_done, rows = 0, self.source.rows()
         for part, keys in parts_of(self.source, self.columns, self.until if cut else None, kinds):
             yield part, keys
@@ -113,7 +113,7 @@ class LogImport:
             self.sorter.check()
 
     def _sorted(self, kinds: Kinds) -> Iterator[History]:
-        """The rows in the order of a column, or shuffled."""
+        """Sort the rows by a column, or shuffle them."""
         numbering, rows, first = Numbering(), RowsToSort(self.sorter), 0
         for part, keys in self._read(kinds, cut=False):
             keys = shuffle_keys(first, len(part), self.seed) if self.seed is not None else keys
@@ -153,7 +153,7 @@ def in_segments(part: History, segments: Sequence[str]) -> History:
 
 
 def _columns_of(part: History, numbering: Numbering, first: int) -> dict[str, Any]:
-    """The columns of rows that are kept; the first of them becomes row `first`."""
+    """The columns of rows to be sorted. The first of them becomes row `first`."""
     columns = {"row": np.arange(first, first + len(part)), "code": numbering.codes(part), "reward": part.rewards}
     if part.allowances is not None:
         columns["allowance"] = part.allowances
@@ -163,7 +163,7 @@ def _columns_of(part: History, numbering: Numbering, first: int) -> dict[str, An
 
 
 def with_kinds(batch: Any, contexts: Sequence[str], kinds: Kinds) -> Any:
-    """Rows that were kept, with what their contexts are known to hold now that all rows were seen."""
+    """Give the contexts of sorted rows their types, which are known now that all rows were read."""
     for place, name in enumerate(contexts):
         at = batch.schema.get_field_index(context_role(place))
         if name in kinds:
@@ -172,14 +172,14 @@ def with_kinds(batch: Any, contexts: Sequence[str], kinds: Kinds) -> Any:
 
 
 def context_table(columns: Any, contexts: Sequence[str]) -> Any:
-    """The contexts of rows whose columns have been named by their roles; None for a log without."""
+    """Make a table of the contexts of rows whose columns are named by their roles, None for a log without contexts."""
     import pyarrow as pa
 
     return pa.table({name: columns[context_role(place)] for place, name in enumerate(contexts)}) if contexts else None
 
 
 def _as_history(batch: Any, labels: list[Label], contexts: Any) -> History:
-    """Rows that were kept, as they were, with the labels that occur in them."""
+    """Make a history of sorted rows, with the labels that occur in them."""
     present, codes = present_labels(np.array(batch.column("code")))
     allowances = np.array(batch.column("allowance")) if "allowance" in batch.schema.names else None
     names = [labels[code] for code in present.tolist()]
@@ -187,13 +187,14 @@ def _as_history(batch: Any, labels: list[Label], contexts: Any) -> History:
 
 
 def check_can_be_laid_out(columns: Columns) -> None:
-    """Refuse a log of points, because only logs of arms are laid out, and contexts that have names of our columns."""
+    """Refuse a log of points, and context columns with names that our own columns have."""
     clashes = {"unit", "row", "reward", "allowance"} & {*columns.contexts}
     if clashes:
         raise InvalidParameter(
-            f"contexts must not be called {clashes.pop()!r} in an indexed folder, which has a column of that name"
+            f"contexts must have names other than unit, row, reward and allowance, got {clashes.pop()!r}. An indexed "
+            "folder has columns of these names"
         )
     if columns.are_points:
         raise InvalidHistory(
-            "only logs of arms are laid out: points are read into memory, so open the log itself with ar.open_history"
+            "a log must be of arms to be laid out, got points. Open the log itself with ar.open_history"
         )

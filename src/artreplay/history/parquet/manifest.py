@@ -1,4 +1,4 @@
-"""What a log in a folder says of itself: `manifest.json`, and the directory of its labels; both have checksums."""
+"""Reads and writes `manifest.json`, which describes a log in a folder, and files of arrays. All have checksums."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from artreplay.whole_files import private_opener
 FORMAT = 8
 MANIFEST = "manifest.json"
 MAGIC = "artreplay log"
-DAMAGED = "does not fit its checksum: index the log again"
+DAMAGED = "does not fit its checksum. Index the log again"
 _OLDER = "artreplay store"
 
-_ROLES = {"unit", "row", "reward", "allowance"}  # of the columns of the files; those of contexts are numbered
+_ROLES = {"unit", "row", "reward", "allowance"}  # of the columns of the files; the roles of contexts are numbered
 _SIZE = range(1 << 62)
 _WORD_RANGE = range(1 << 64)
 _ARRAYS = {"name": str, "bytes": _SIZE, "checksum": _WORD_RANGE}
 _NAME = (str, None)
 _BOUNDS = ([float], None)
-_SHAPE: dict[str, Any] = {  # what a manifest must be: dicts by their keys, lists by their first, tuples are choices
+_SHAPE: dict[str, Any] = {  # of a manifest; all entries of a list have the shape in it, and a tuple has alternatives
     "magic": str,
     "format": _SIZE,
     "columns": {"unit": str, "reward": str, "level": None, "order": _NAME, "allowance": _NAME, "contexts": [str]}
@@ -56,20 +56,20 @@ _SHAPE: dict[str, Any] = {  # what a manifest must be: dicts by their keys, list
 
 
 def read_manifest(folder: StoreFolder) -> dict[str, Any]:
-    """The manifest of a log, if it is whole and of a version that can be read."""
+    """Read the manifest of a log, and refuse one that is damaged or of another version."""
     if not folder.has(MANIFEST):
-        what = "is not an indexed log: it has no manifest.json" if folder.exists() else "does not exist"
+        what = "is not an indexed log, because it has no manifest.json" if folder.exists() else "does not exist"
         raise InvalidFile(what, file=folder.name)
     path = f"{folder.name}/{MANIFEST}"
     try:
         document = json.loads(folder.read(MANIFEST))
     except (ValueError, RecursionError):
-        raise InvalidFile("is damaged: index the log again", file=path) from None
+        raise InvalidFile("is damaged. Index the log again", file=path) from None
     if not isinstance(document, dict) or document.get("magic") not in (MAGIC, _OLDER):
         raise InvalidFile("is not an indexed log", file=folder.name)
     if document.get("format") != FORMAT:
         raise InvalidFile(
-            f"was laid out in format {document.get('format')!r}, and this version of artreplay reads {FORMAT}: index "
+            f"was laid out in format {document.get('format')!r}, and this version of artreplay reads {FORMAT}. Index "
             "the log again",
             file=folder.name,
         )
@@ -82,7 +82,7 @@ def read_manifest(folder: StoreFolder) -> dict[str, Any]:
     contexts = set(map(context_role, range(len(document["kinds"])))) if fits else set()
     fits = fits and len(contexts) == len(document["columns"]["contexts"]) and contexts <= roles <= _ROLES | contexts
     if not fits or document["block"] == 0:
-        raise InvalidFile("is not a manifest: index the log again", file=path)
+        raise InvalidFile("is not a manifest. Index the log again", file=path)
     theirs = {entry["name"] for entry in document["files"]} if document["adopted"] else set()
     for name in [*listed_files(document), *document["replaced"]]:
         check_plain(name, path) if name in theirs else check_own(name, path)
@@ -90,7 +90,7 @@ def read_manifest(folder: StoreFolder) -> dict[str, Any]:
 
 
 def _fits(value: Any, shape: Any) -> bool:
-    """Whether a value of JSON has a shape."""
+    """Whether a value of JSON fits a shape."""
     if isinstance(shape, dict):
         return (
             isinstance(value, dict)
@@ -109,25 +109,25 @@ def _fits(value: Any, shape: Any) -> bool:
 
 
 def context_role(place: int) -> str:
-    """What a manifest calls a column of contexts, from its place among them."""
+    """The role that a manifest gives to a column of contexts, from its place among them."""
     return f"context_{place}"
 
 
 def columns_in(manifest: dict[str, Any]) -> Columns:
-    """The columns of the source that a log was made of."""
+    """The columns of the source that a log was made from."""
     columns = manifest["columns"]
     return Columns(**columns | {name: tuple(columns[name]) for name in ("contexts", "segments")})
 
 
 def write_manifest(folder: StoreFolder, document: dict[str, Any]) -> None:
-    """Write a manifest, so that a reader finds the old one or the new one."""
+    """Write a manifest. A reader finds either the old one or the new one, and both are whole."""
     document = {"magic": MAGIC, "format": FORMAT, **document}
     document["checksum"] = zlib.crc32(_text(document))
     folder.write(MANIFEST, _text(document))
 
 
 def listed_files(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """The files that a manifest names, and what it says of each."""
+    """The files that a manifest names, with the entry of each."""
     entries = [*document["files"], document["directory"], *([document["digests"]] if document["digests"] else [])]
     return {entry["name"]: entry for entry in entries}
 
@@ -140,12 +140,12 @@ def _text(document: dict[str, Any]) -> bytes:
 
 
 def new_name(kind: str, ending: str) -> str:
-    """A name for a file that was never used before."""
+    """Make a name for a file that was never used before."""
     return f"{kind}-{secrets.token_hex(8)}.{ending}"
 
 
 def write_arrays(folder: Path, kind: str, arrays: dict[str, np.ndarray[Any, Any]]) -> dict[str, Any]:
-    """Write arrays into a file of their own; what the manifest says of it."""
+    """Write arrays to a file of their own, and return its entry for the manifest."""
     buffer = io.BytesIO()
     np.savez_compressed(buffer, allow_pickle=False, **arrays)
     name, data = new_name(kind, "npz"), buffer.getvalue()
@@ -157,27 +157,27 @@ def write_arrays(folder: Path, kind: str, arrays: dict[str, np.ndarray[Any, Any]
 
 
 def read_arrays(file: StoredFile, entry: dict[str, Any]) -> dict[str, np.ndarray[Any, Any]]:
-    """The arrays of a file, which is compared with its checksum first."""
+    """Read the arrays of a file, after a comparison with its checksum."""
     data = file.read(0, file.size)
     if file.size != entry["bytes"] or zlib.crc32(data) != entry["checksum"]:
         raise InvalidFile(DAMAGED, file=file.name)
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
             return dict(arrays)
-    except Exception as error:  # whatever is in the file, it is the file that is wrong
-        raise InvalidFile(f"is not a file of arrays: {type(error).__name__}", file=file.name) from None
+    except Exception as error:  # a damaged file can raise any error
+        raise InvalidFile(f"is not a file of arrays ({type(error).__name__})", file=file.name) from None
 
 
 # -- labels ---------------------------------------------------------------------------------------------------------
 
 
 def encode_labels_as_json(labels: Sequence[Label]) -> bytes:
-    """Labels as JSON that says what they were."""
+    """Write labels as JSON, with their types."""
     return json.dumps([_encoded(label) for label in labels], ensure_ascii=True).encode("ascii")
 
 
 def decode_labels(data: bytes) -> list[Label]:
-    """The labels that `encode_labels_as_json` wrote."""
+    """Read the labels that `encode_labels_as_json` wrote."""
     labels: list[Any] = json.loads(data)
     return [_decoded(value) if isinstance(value, dict) else value for value in labels] if b"{" in data else labels
 
@@ -189,11 +189,11 @@ def _encoded(label: Any) -> Any:
         *values, arm = label
         return {"segment": values, "arm": _encoded(arm)}
     if isinstance(label, Decimal) and label.is_finite() and label == label.to_integral_value():
-        return int(label)  # which equals it
+        return int(label)  # equals the Decimal, and hashes the same
     if isinstance(label, bytes):
         return {"bytes": label.hex()}
     if isinstance(label, datetime.datetime):
-        if getattr(label, "nanosecond", 0):  # of pandas
+        if getattr(label, "nanosecond", 0):  # only times of pandas have them
             raise CannotSave(f"labels that are times must be whole microseconds to be stored, got {label}")
         return {"datetime": label.isoformat()}
     if isinstance(label, datetime.date):

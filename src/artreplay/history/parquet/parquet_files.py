@@ -1,6 +1,6 @@
-"""Columns of Parquet files, one file after the other. Any range of their rows can be read.
+"""Reads ranges of rows of the columns of Parquet files, over several files.
 
-Every column chunk that is read is compared with its checksum first, and so is every footer.
+Every column chunk and every footer is compared with its checksum before it is used.
 """
 
 from __future__ import annotations
@@ -28,40 +28,42 @@ from artreplay.whole_files import private_opener
 if TYPE_CHECKING:
     from artreplay.history.context_columns import Kinds
 
-ROWS_PER_GROUP = 1 << 16  # rows of a row group: what is decoded at least
-CACHE_BYTES = 1 << 28  # of decoded columns that one reader keeps
+ROWS_PER_GROUP = 1 << 16  # rows of a row group, which is the least that is decoded
+CACHE_BYTES = 1 << 28  # bytes of decoded columns that one reader keeps
 _TAIL = 1 << 16  # bytes at the end of a file in which its footer is looked for
-_GAP = 1 << 9  # rows between two ranges that are read along, because that takes less time than another look
+_GAP = 1 << 9  # rows; two ranges at most this far apart are read as one, because that is faster than reading twice
 _TYPES = {"row": np.int64}  # of the columns of numbers; all others are floats
 
 
 class ParquetColumns:
-    """The columns of some files that have the same names, by what they mean: "reward", "row" and so on."""
+    """The columns of files with the same columns, by their roles, such as "reward" and "row"."""
 
     def __init__(
         self, files: Sequence[StoredFile], known: Sequence[LogFile], names: Mapping[str, str], kinds: Kinds
     ) -> None:
-        """`names` says what columns are called in the files, and `kinds` what those of contexts hold."""
+        """Read the footers. `names` has the names of columns in the files, and `kinds` the types of context columns."""
         self._names, self._kinds = dict(names), kinds
         self._groups = []
         for file, one in zip(files, known, strict=True):
             footer = _footer(file, one.entry)
             if (footer.num_row_groups, footer.num_rows) != (one.entry["groups"], one.entry["rows"]):
-                raise InvalidFile("has other row groups than its manifest says: index the log again", file=file.name)
+                raise InvalidFile(
+                    "must have the row groups that its manifest says. Index the log again", file=file.name
+                )
             self._groups += [(file, footer, number) for number in range(footer.num_row_groups)]
         roles = list(known[0].checks) if known else []
         self._checks = {role: np.concatenate([one.checks[role] for one in known]) for role in roles}
         sizes = [footer.row_group(number).num_rows for _, footer, number in self._groups]
         self.edges: Ints = np.cumsum([0, *sizes], dtype=np.int64)
         if min(sizes, default=0) < 0:
-            raise InvalidFile("has a row group of fewer than no rows: index the log again")
+            raise InvalidFile("has a row group with a negative number of rows. Index the log again")
         if any(len(values) != len(sizes) for values in self._checks.values()) or not self._names.keys() <= {*roles}:
-            raise InvalidFile("has not the checksums of all its row groups: index the log again")
+            raise InvalidFile("lacks the checksums of some row groups. Index the log again")
         self._decoded: OrderedDict[tuple[str, int], np.ndarray[Any, Any]] = OrderedDict()
         self._decoded_bytes = 0
 
     def __copy__(self) -> ParquetColumns:
-        """For a reader of its own, which decodes what it needs."""
+        """Make a second reader, which decodes what it needs itself."""
         copied = object.__new__(ParquetColumns)
         copied.__dict__ |= self.__dict__ | {"_decoded": OrderedDict(), "_decoded_bytes": 0}
         return copied
@@ -70,7 +72,7 @@ class ParquetColumns:
         return self.__dict__ | {"_decoded": OrderedDict(), "_decoded_bytes": 0}
 
     def ranges(self, role: str, first: Ints, last: Ints) -> Any:
-        """The rows [first, last) of a column, one range after the other. Ranges that lie close are read together."""
+        """Read several ranges [first, last) of the rows of a column. Ranges that lie close are read together."""
         order = np.argsort(first, kind="stable")
         shifts, parts, size = np.zeros_like(first), [self._empty(role)], 0
         for some in np.split(order, np.flatnonzero(first[order][1:] - last[order][:-1] > _GAP) + 1):
@@ -88,7 +90,7 @@ class ParquetColumns:
         return read[places] if isinstance(read, np.ndarray) else read.take(places)
 
     def read(self, role: str, start: int, stop: int) -> Any:
-        """The rows [start, stop) of a column."""
+        """Read the rows [start, stop) of a column."""
         parts = [self._empty(role)]
         first, last = int(np.searchsorted(self.edges, start, "right")) - 1, int(np.searchsorted(self.edges, stop))
         for group in range(first, last) if start < stop else ():
@@ -97,25 +99,25 @@ class ParquetColumns:
         return parts[1] if len(parts) == 2 else _concatenated(parts)
 
     def _empty(self, role: str) -> Any:
-        """No rows of a column."""
+        """An empty array of the type of a column."""
         import pyarrow as pa
 
         return pa.nulls(0, self._kinds[role]) if role in self._kinds else np.empty(0, _TYPES.get(role, np.float64))
 
     def check(self) -> Iterator[int]:
-        """Compare every column chunk with its checksum; yields how many bytes were read, after each row group."""
+        """Compare every column chunk with its checksum. Yields the number of bytes read, after each row group."""
         for group in range(len(self._groups)):
             yield sum(len(self._bytes(role, group)[0]) for role in self._checks)
 
     def _group(self, role: str, group: int) -> Any:
-        """A column of a row group, decoded. Those that were used last are kept while they fit."""
+        """Decode a column of a row group, or return it from the cache, which keeps those that were used last."""
         key = role, group
         if key not in self._decoded:
             file, footer, number = self._groups[group]
             data, start = self._bytes(role, group)
             values = decoded(file, footer, number, self._names[role], data, start)
             if len(values) != self.edges[group + 1] - self.edges[group]:
-                raise InvalidFile("has a row group without some of its rows: index the log again", file=file.name)
+                raise InvalidFile("has a row group that lacks rows. Index the log again", file=file.name)
             with as_parquet(file.name):
                 self._decoded[key] = self._as_values(role, values)
             self._decoded_bytes += self._decoded[key].nbytes
@@ -125,14 +127,14 @@ class ParquetColumns:
         return self._decoded[key]
 
     def _as_values(self, role: str, column: Any) -> Any:
-        """A decoded column as numbers, or as contexts of their kind."""
+        """Return a decoded column as numbers, or as contexts of their type."""
         if role in self._kinds:
             table = as_contexts({role: column}, len(column), {role: self._kinds[role]})
             return of_kind(table.column(0).combine_chunks(), self._kinds[role])
         return as_row_numbers(column) if role == "row" else as_numbers_of(column, np.float64)
 
     def _bytes(self, role: str, group: int) -> tuple[bytes, int]:
-        """The bytes of a column chunk, and where they begin in their file."""
+        """Read the bytes of a column chunk. Returns them and where they begin in the file."""
         file, footer, number = self._groups[group]
         start, size = _span_of(footer.row_group(number), self._names[role], file)
         data = file.read(start, size)
@@ -148,7 +150,7 @@ def _concatenated(parts: list[Any]) -> Any:
 
 
 def decoded(file: StoredFile, footer: Any, number: int, name: str, data: bytes, start: int) -> Any:
-    """A column of a row group, decoded from the bytes of its chunk."""
+    """Decode a column of a row group from the bytes of its chunk."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -161,18 +163,18 @@ def decoded(file: StoredFile, footer: Any, number: int, name: str, data: bytes, 
 
 
 def as_numbers_of(column: Any, dtype: Any) -> Any:
-    """A column as numbers, by its buffers: pyarrow would import pandas, if there is one, which takes 50 MB."""
+    """Return a column as numbers. This reads its buffers, because pyarrow would import pandas, which takes 50 MB."""
     import pyarrow as pa
 
     if column.null_count:
-        raise InvalidFile("has a row without a value: index the log again")
+        raise InvalidFile("has a row without a value. Index the log again")
     chunks = [chunk for chunk in column.cast(pa.from_numpy_dtype(dtype)).chunks if len(chunk)]
     arrays = [np.frombuffer(chunk.buffers()[1], dtype, len(chunk), 8 * chunk.offset) for chunk in chunks]
     return arrays[0] if len(arrays) == 1 else np.concatenate([np.empty(0, dtype), *arrays])
 
 
 def as_row_numbers(column: Any) -> Any:
-    """A column that orders rows as whole numbers in the same order."""
+    """Turn a column that orders rows into whole numbers in the same order."""
     import pyarrow as pa
 
     kind = column.type
@@ -190,30 +192,28 @@ def as_row_numbers(column: Any) -> Any:
 
 
 class _Chunk(io.BytesIO):
-    """A part of a file that is at hand, for a reader that looks nowhere else."""
+    """A part of a file in memory, for a reader that needs no other part."""
 
     def __init__(self, data: bytes, start: int, size: int) -> None:
         super().__init__(data)
         self._start, self._size = start, size
 
     def seek(self, offset: int, whence: int = 0) -> int:
-        """Go to a place, from the beginning of the file or from its end."""
+        """Go to a position, counted from the beginning of the file or from its end."""
         return super().seek(offset + (self._size if whence else 0) - self._start) + self._start
 
     def tell(self) -> int:
-        """Where we are in the file."""
+        """The present position in the file."""
         return super().tell() + self._start
 
 
-# -- what a file says of itself -------------------------------------------------------------------------------------
+# -- footers --------------------------------------------------------------------------------------------------------
 
 
 def _footer(file: StoredFile, entry: dict[str, Any]) -> Any:
-    """The footer of a file, which must be as the manifest says."""
+    """Read the footer of a file, which must fit the manifest."""
     if file.size != entry["bytes"]:
-        raise InvalidFile(
-            f"must have {entry['bytes']:,} bytes, it has {file.size:,}: index the log again", file=file.name
-        )
+        raise InvalidFile(f"must have {entry['bytes']:,} bytes, got {file.size:,}. Index the log again", file=file.name)
     tail = file.read(file.size - entry["footer"], entry["footer"])
     if zlib.crc32(tail) != entry["checksum"]:
         raise InvalidFile(DAMAGED, file=file.name)
@@ -221,7 +221,7 @@ def _footer(file: StoredFile, entry: dict[str, Any]) -> Any:
 
 
 def footer_in(name: str, tail: bytes) -> Any:
-    """The footer that the last bytes of a file have."""
+    """Read the footer in the last bytes of a file."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -230,7 +230,7 @@ def footer_in(name: str, tail: bytes) -> Any:
 
 
 def described_file(file: StoredFile) -> tuple[dict[str, Any], Any]:
-    """What a manifest must say of a file, and the footer of the file."""
+    """Read the footer of a file. Returns the entry of the file for a manifest, and the footer."""
     tail = file.read(file.size - (size := min(_TAIL, file.size)), size)
     need = struct.unpack("<I", tail[-8:-4])[0] + 8 if len(tail) >= 8 else 0
     if need > file.size or need == 0:
@@ -241,17 +241,17 @@ def described_file(file: StoredFile) -> tuple[dict[str, Any], Any]:
 
 
 def chunk_of(file: StoredFile, footer: Any, number: int, name: str) -> tuple[bytes, int]:
-    """The bytes of a column chunk of a file that nothing is known of yet, and where they begin."""
+    """Read the bytes of a column chunk without a checksum to compare. Returns them and where they begin."""
     start, size = _span_of(footer.row_group(number), name, file)
     return file.read(start, size), start
 
 
 def _span_of(group: Any, name: str, file: StoredFile) -> tuple[int, int]:
-    """Where the bytes of a column chunk begin, and how many they are."""
+    """Where the bytes of a column chunk begin, and how many there are."""
     for place in range(group.num_columns):
         chunk = group.column(place)
         if chunk.path_in_schema == name and group.num_rows == 0:
-            return 0, 0  # it may have no pages
+            return 0, 0  # an empty group may have no pages
         if chunk.path_in_schema == name:
             start = min(filter(None, (chunk.dictionary_page_offset, chunk.data_page_offset)), default=0)
             if not 0 < start <= start + chunk.total_compressed_size <= file.size:
@@ -262,7 +262,7 @@ def _span_of(group: Any, name: str, file: StoredFile) -> tuple[int, int]:
 
 @contextmanager
 def as_parquet(name: str) -> Iterator[None]:
-    """A block in which pyarrow reads a file; what goes wrong is said in a sentence."""
+    """Turn an error of pyarrow, in a block that reads a file, into one sentence."""
     import pyarrow as pa
 
     try:
@@ -275,7 +275,7 @@ def as_parquet(name: str) -> Iterator[None]:
 
 
 def write_rows(path: Path, tables: Iterable[Any], schema: Any) -> None:
-    """Write rows that come sorted by label and row, in tables of arrow, as row groups of equal length."""
+    """Write rows as row groups of equal length. They come in arrow tables, sorted by label and row."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -287,7 +287,7 @@ def write_rows(path: Path, tables: Iterable[Any], schema: Any) -> None:
             compression="snappy",
             use_dictionary=[name for name in schema.names if name != "row"],
             column_encoding={"row": "DELTA_BINARY_PACKED"},
-            write_statistics=False,  # which would make footers long, and nobody searches by them
+            write_statistics=False,  # they would make footers long, and nothing uses them
             write_page_checksum=True,
             store_schema=False,
         ) as writer:

@@ -1,4 +1,4 @@
-"""A log of arms in a folder of Parquet files, each sorted by label and row, with a manifest beside them."""
+"""Reads a log of arms from a folder of Parquet files, each sorted by label and row, and a manifest."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _BATCH_ROWS = 1 << 20  # rows that are handed on together where all of a log is read
-_TRIES = 5
+_TRIES = 5  # attempts to open a log whose files change meanwhile
 
 
 class ParquetLog(StoredLog):
-    """A log that `index_history` laid out, or that another engine wrote and `index_history` looked through.
+    """A log that `index_history` laid out, or that another engine wrote and `index_history` described.
 
-    All its files are opened when it is opened. Whatever is done to the folder later, this object reads the log as it
-    was, or says that it cannot.
+    It opens all files immediately. If the folder changes later, it either still reads the log as it was or raises an
+    error.
     """
 
     def __init__(self, folder: StoreFolder, manifest: dict[str, Any]) -> None:
@@ -62,7 +62,7 @@ class ParquetLog(StoredLog):
         self._find_runs([file.runs for file in directory.files])
 
     def _find_runs(self, runs: Sequence[LabelRuns]) -> None:
-        """Find the rows of each label: what a file has of it is one run, and runs lie one after the other."""
+        """Find the rows of each label. In each file they form one run, and the runs follow each other."""
         code = np.concatenate([np.empty(0, np.int64), *(one.codes for one in runs)])
         count = np.concatenate([np.empty(0, np.int64), *(one.counts for one in runs)])
         by_label = np.argsort(code, kind="stable")
@@ -78,7 +78,7 @@ class ParquetLog(StoredLog):
         return self._rows
 
     def __copy__(self) -> Self:
-        """For a reader of its own, which decodes what it needs."""
+        """Make a second reader, which decodes what it needs itself."""
         copied = object.__new__(type(self))
         copied.__dict__ |= self.__dict__ | {"_columns": copy.copy(self._columns)}
         return copied
@@ -91,13 +91,13 @@ class ParquetLog(StoredLog):
     # -- reading ------------------------------------------------------------------------------------------------
 
     def read(self, codes: Ints, after: Ints, n: Ints) -> NextRows:
-        """Up to `n[i]` rows of label `codes[i]` after its first `after[i]` ones."""
+        """Read up to `n[i]` rows of label `codes[i]` after its first `after[i]` ones."""
         sizes = np.clip(self._counts[codes] - after, 0, n)
         first, last = self._places(codes, after, sizes)
         return NextRows(sizes, self._columns.ranges("reward", first, last), self._allowances(first, last))
 
     def _places(self, codes: Ints, after: Ints, sizes: Ints) -> tuple[Ints, Ints]:
-        """Where these rows lie: ranges of places, counted over all files."""
+        """Find these rows. Returns ranges of places, which are counted over all files."""
         runs_of = self._runs_of[codes]
         owner = np.repeat(np.arange(len(codes)), runs_of)
         runs = np.repeat(self._first_run[codes] - (np.cumsum(runs_of) - runs_of), runs_of) + np.arange(len(owner))
@@ -120,11 +120,11 @@ class ParquetLog(StoredLog):
         return self
 
     def scan(self, since: int = 0) -> Iterator[Rows]:
-        """The rows in the order of the log, which DuckDB sorts by their numbers if they are many."""
+        """Yield the rows in the order of the log. If there are many, DuckDB sorts them by their numbers."""
         if "row" not in self.manifest["names"]:
             raise InvalidHistory(
-                f"{self.name} has no column that orders its rows, and this needs the order between arms: write the "
-                "files with such a column, and name it by order="
+                f"{self.name} must have a column that orders rows of different arms, and it has none. Write the files "
+                "with such a column, and index the folder again with order="
             )
         is_adopted = self.manifest["adopted"]
         skip = since if is_adopted else 0
@@ -147,10 +147,13 @@ class ParquetLog(StoredLog):
         return Rows(codes, rewards, allowances, contexts)
 
     def rows_as_they_lie(self, file: int = 0) -> Iterator[pa.Table]:
-        """The rows of a file and of all later ones, with the numbers of their labels and the places they are in."""
+        """Yield the rows in the order of the files, with the numbers of their labels and their places.
+
+        `file` is the number of the first file.
+        """
         import pyarrow as pa
 
-        roles = [role for role in self.manifest["names"] if role != "unit"]  # which the directory knows
+        roles = [role for role in self.manifest["names"] if role != "unit"]  # units are known from the directory
         for codes, first, last in self.lying(file):
             sizes = last - first
             columns = {role: self._columns.ranges(role, first, last) for role in roles}
@@ -158,11 +161,11 @@ class ParquetLog(StoredLog):
             yield pa.table(columns | {"code": codes})
 
     def lying(self, file: int = 0) -> Iterator[tuple[Ints, Ints, Ints]]:
-        """Rows as they lie, file by file, some at a time: their labels, and the ranges of places they are in."""
+        """Yield the labels of rows, and the ranges of their places, in the order of the files, some rows at a time."""
         order = np.argsort(self._place)
         order = order[sum(len(one.runs.codes) for one in self.directory.files[:file]) :]
         code, place = self._code[order], self._place[order]
-        counts = resized(self._counts, len(self.directory.labels))  # the log may be cut to its first rows
+        counts = resized(self._counts, len(self.directory.labels))  # this may be only the first rows of a log
         count = np.clip(counts[code] - self._before[order], 0, self._count[order])
         ends = np.cumsum(count)
         for start in range(0, int(count.sum()), _BATCH_ROWS):
@@ -174,20 +177,20 @@ class ParquetLog(StoredLog):
             yield np.repeat(code[runs], last - first), first, last
 
     def totals(self) -> Totals:
-        """What each label earned. The files are read as they lie, in which each label has its rows in order."""
+        """Add up what each label earned. It reads file by file, because each has labels in order."""
         sums = np.zeros(len(self.labels))
         for codes, first, last in self.lying():
             sums = added_in_order(sums, codes, self._columns.ranges("reward", first, last))
         return Totals(self.labels, self._counts, sums)
 
-    # -- as it was ----------------------------------------------------------------------------------------------
+    # -- the log as it was earlier --------------------------------------------------------------------------------
 
     def first(self, rows: int) -> Self:
-        """The log as it was when it had this many rows."""
+        """Return the log as it was when it had this many rows."""
         if rows == self._rows:
             return self
         if not 0 <= rows < self._rows:
-            raise InvalidParameter(f"rows must be at most {self._rows}, as many as {self.name} has, got {rows}")
+            raise InvalidParameter(f"rows must be from 0 to {self._rows}, as many as {self.name} has, got {rows}")
         ends = np.cumsum([entry["rows"] for entry in self.manifest["appends"]])
         whole = int(np.searchsorted(ends, rows, "right"))  # appends whose rows are all among the first
         counts = self._counts_of(self.directory.appends[:whole])
@@ -204,7 +207,7 @@ class ParquetLog(StoredLog):
         return before
 
     def _counts_of(self, appends: Sequence[LabelRuns]) -> Ints:
-        """How many rows of each label came with some of the appends."""
+        """How many rows of each label these appends added."""
         counts = np.zeros(len(self.directory.labels), np.int64)
         for append in appends:
             counts[append.codes] += append.counts
@@ -213,7 +216,9 @@ class ParquetLog(StoredLog):
     def _counts_below(self, row: int, after: Ints, sizes: Ints) -> Ints:
         """How many of the next rows of each label have a number below `row`."""
         if self.manifest["adopted"]:
-            raise InvalidHistory(f"{self.name} can only be read as it was each time files were added, not at row {row}")
+            raise InvalidHistory(
+                f"the number of rows must be one that {self.name} had after files were added to it, got {row}"
+            )
         below = np.zeros(len(after), np.int64)
         for codes in np.array_split(np.flatnonzero(sizes), max(1, int(sizes.sum()) // _BATCH_ROWS)):
             numbers = self._columns.ranges("row", *self._places(codes, after[codes], sizes[codes]))
@@ -238,16 +243,16 @@ class ParquetLog(StoredLog):
             return None
         digests = read_arrays(self._digests, self.manifest["digests"]).get("digests", np.empty(0))
         if digests.dtype != np.uint64 or digests.shape != (-(-self.manifest["rows"] // self.manifest["block"]),):
-            raise InvalidFile("must have a number for each block of rows: index the log again", file=self._digests.name)
+            raise InvalidFile("must have a number for each block of rows. Index the log again", file=self._digests.name)
         return digests
 
     @cached_property
     def fingerprint(self) -> Fingerprint:
-        """What a policy remembers of this log."""
+        """The fingerprint by which a policy remembers this log."""
         return self.known_fingerprint(self._rows) or Fingerprint.of(self._parts(), self._rows)
 
     def appends_by(self, block: int) -> list[dict[str, int]]:
-        """What the manifest says of each time the log grew, with `block` rows in a block."""
+        """The entries of the manifest for all appends, with `block` rows in a block."""
         appends, rows = [], 0
         for entry in self.manifest["appends"]:
             rows += entry["rows"]
@@ -258,7 +263,7 @@ class ParquetLog(StoredLog):
         return appends
 
     def check(self, advance: Callable[[int, int], None] = lambda bytes_done, size: None) -> None:
-        """Compare all that was written with its checksum. `advance` is told how many bytes were read, of how many."""
+        """Compare all files with their checksums. `advance` takes the bytes read so far and those of all files."""
         bytes_done, size = 0, self.bytes
         for read in self._columns.check():
             bytes_done += read
@@ -269,7 +274,7 @@ class ParquetLog(StoredLog):
 
     @property
     def bytes(self) -> int:
-        """How many bytes its files have, without the manifest."""
+        """How many bytes the files have, without the manifest."""
         return sum(entry["bytes"] for entry in listed_files(self.manifest).values())
 
 
@@ -278,7 +283,7 @@ def _bounds(pair: Sequence[float] | None) -> tuple[float, float] | None:
 
 
 def label_order(labels: Sequence[Any]) -> list[int]:
-    """The numbers of labels in the order in which their rows lie: by type, and inside a type by value."""
+    """The numbers of labels in the order of their rows in a file, which is by type, and inside a type by value."""
     return sorted(range(len(labels)), key=lambda code: _order_key(labels[code]))
 
 
@@ -337,7 +342,7 @@ def is_laid_out(where: object) -> bool:
 
 
 def open_log(where: str | os.PathLike[str], options: Mapping[str, Any] | None = None) -> ParquetLog:
-    """The log in a folder. Columns that are `given` must be those it was made of."""
+    """Open the log in a folder. Columns that are `given` must be those it was made from."""
     check_log_address(where)
     folder = StoreFolder(where)
     for tries in range(_TRIES):
@@ -348,17 +353,17 @@ def open_log(where: str | os.PathLike[str], options: Mapping[str, Any] | None = 
             return SegmentedLog(log) if manifest["columns"]["segments"] else log
         except InvalidFile:
             if tries + 1 < _TRIES and read_manifest(folder) != manifest:
-                continue  # it was compacted, or replaced, between the manifest and the files
+                continue  # it was compacted or replaced after its manifest was read
             raise
         except ArtReplayError:
             raise
-        except Exception as error:  # whatever is in the folder, it is the folder that is wrong
-            raise InvalidFile(f"is damaged ({type(error).__name__}): index the log again", file=folder.name) from error
-    raise InvalidFile("changes all the time", file=folder.name)
+        except Exception as error:  # a damaged folder can raise any error
+            raise InvalidFile(f"is damaged ({type(error).__name__}). Index the log again", file=folder.name) from error
+    raise InvalidFile("cannot be opened, because another process keeps changing it", file=folder.name)
 
 
 def check_given(where: str, manifest: dict[str, Any], options: Mapping[str, Any]) -> None:
-    """Refuse columns, an order or a seed that are not those a log was laid out with."""
+    """Refuse columns, an order or a seed other than those a log was laid out with."""
     for name, value in options.items():
         in_manifest = manifest["columns"].get(name, manifest.get(name))
         if value is not None and (list(value) if name == "contexts" else value) != in_manifest:
@@ -368,7 +373,7 @@ def check_given(where: str, manifest: dict[str, Any], options: Mapping[str, Any]
 def check_files(
     where: str | os.PathLike[str], advance: Callable[[int, int], None] = lambda done, size: None
 ) -> ParquetLog:
-    """Compare every file of a log with its checksums; the log."""
+    """Compare every file of a log with its checksums, and return the log."""
     log = open_log(where)
     log.check(advance)
     return log

@@ -1,4 +1,4 @@
-"""Sorts more rows than fit into memory, by DuckDB."""
+"""Sorts rows by DuckDB, even more than fit into memory."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from artreplay.history.sources.source import arrow_reader
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_BATCH_ROWS = 1 << 17  # rows of one request: DuckDB takes as long for a few rows as for many
+_BATCH_ROWS = 1 << 17  # rows of one request to DuckDB, which takes as long for a few rows as for many
 _MEMORY = re.compile(r"\d+(\.\d+)?\s*([KMGT]i?)?B", re.IGNORECASE)
 
 
 class Sorter:
-    """Has tables of rows that wait to be sorted. What does not fit `memory` goes to files in `folder`.
+    """Holds tables of rows that wait to be sorted. Rows that do not fit `memory` go to files in `folder`.
 
-    `check` is called again and again, to raise what an interrupt could not.
+    `check` is called repeatedly. It raises an interrupt that was held back.
     """
 
     def __init__(self, memory: str, folder: Path, check: Callable[[], None] = lambda: None) -> None:
@@ -39,17 +39,17 @@ class Sorter:
 
     @cached_property
     def database(self) -> Any:
-        """The DuckDB that sorts, which is started for many rows only."""
+        """The DuckDB that sorts. It is started only for many rows."""
         return connect(memory_limit=self.memory, temp_directory=str(self.folder))
 
     def close(self) -> None:
-        """Let go of the memory and of the files."""
+        """Free the memory, and delete the files."""
         if "database" in self.__dict__:
             self.database.close()
 
     @contextmanager
     def errors_in_a_sentence(self) -> Iterator[None]:
-        """A block in which DuckDB works."""
+        """Turn an error of DuckDB in a block into one sentence."""
         import duckdb
         import pyarrow as pa
 
@@ -57,12 +57,12 @@ class Sorter:
             yield
         except (duckdb.Error, pa.ArrowException, RuntimeError) as error:
             self.check()  # DuckDB turns Ctrl-C into an error of its own
-            sentence = (str(error).splitlines() or ["nothing more is known"])[0]
+            sentence = (str(error).splitlines() or ["DuckDB does not say why"])[0]
             raise InvalidFile(f"the log cannot be sorted in {self.memory} of memory: {sentence}") from error
 
 
 class RowsToSort:
-    """A table of a sorter. A column in which nothing is known so far may have any type later."""
+    """A table of a sorter. A column that has only missing values so far may get any type later."""
 
     def __init__(self, sorter: Sorter) -> None:
         sorter.tables += 1
@@ -71,7 +71,7 @@ class RowsToSort:
         self.count = 0
 
     def add(self, columns: Any) -> None:
-        """More rows."""
+        """Add rows."""
         import pyarrow as pa
 
         self._waiting.append(pa.table(columns))
@@ -80,9 +80,9 @@ class RowsToSort:
             self._hand_over()
 
     def sorted(self, by: Sequence[str], rows: int | None = None, ranks: Ints | None = None) -> Iterator[Any]:
-        """All rows in the order of some columns, or only the first ones.
+        """Yield all rows, or the first `rows` of them, sorted by some columns.
 
-        With `ranks`, the first column holds places in that list, and the ranks there count.
+        With `ranks`, the first column holds places in that list, and is sorted by the ranks at these places.
         """
         import pyarrow as pa
 
@@ -114,14 +114,14 @@ class RowsToSort:
         return table
 
     def _hand_over(self) -> None:
-        """Hand what waits to DuckDB."""
+        """Hand the rows that wait to DuckDB."""
         import pyarrow as pa
 
         if not self._waiting:
             return
         table = self._all_waiting()
         for place, field in enumerate(table.schema if not self._is_there else ()):
-            if pa.types.is_null(field.type):  # texts, because DuckDB makes them of everything
+            if pa.types.is_null(field.type):  # DuckDB turns any type into texts
                 table = table.set_column(place, field.name, table.column(place).cast(pa.string()))
         with self._sorter.errors_in_a_sentence(), self._sorter.database.cursor() as connection:
             connection.register("more_rows", table)

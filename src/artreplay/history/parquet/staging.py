@@ -1,4 +1,4 @@
-"""Where a log is written before it is whole, and who may write there. A process that dies leaves nothing for long."""
+"""Folders for unfinished work, and locks. What a killed process leaves, the next one removes."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from artreplay.errors import InvalidFile
 from artreplay.history.parquet.manifest import listed_files, read_manifest
 from artreplay.history.parquet.store_folder import StoreFolder
 
-NEW = "new"  # what is added to a folder is staged in it under this name
+NEW = "new"  # the name under which additions to a folder are staged in it
 _ENDING = ".part"
 
 
 @contextmanager
 def staging(target: Path | None) -> Iterator[Path]:
-    """A folder beside the target for what is not finished. It is removed afterwards, whatever happens.
+    """Make a folder next to the target for unfinished work. It is always removed afterwards.
 
-    It is locked, so that a later process can tell it from one whose process was killed, which it removes. What goes to
-    a bucket is written in a temporary folder first.
+    The folder is locked, so that other processes do not take it for the leftover of a killed process. Work for a bucket
+    is done in a temporary folder on the disk.
     """
     if target is None:
         with tempfile.TemporaryDirectory(prefix="artreplay-") as folder:
@@ -44,16 +44,16 @@ def staging(target: Path | None) -> Iterator[Path]:
 
 @contextmanager
 def writing_to(path: str | os.PathLike[str]) -> Iterator[StoreFolder]:
-    """A block in which nobody else adds to a log, as far as its file system has locks.
+    """Lock a log for a block, so that nobody else adds to it, if its file system has locks.
 
-    What a killed process left is removed.
+    This also removes what a killed process left.
     """
     check_address(path)
     folder = StoreFolder(path)
     read_manifest(folder)
     with nullcontext() if folder.path is None else locked(folder.path) as mine:
         if mine is False:
-            raise InvalidFile("is being added to by another process: try again when that is done", file=folder.name)
+            raise InvalidFile("is being added to by another process. Try again when that is done", file=folder.name)
         if mine and folder.path is not None:
             manifest = read_manifest(folder)
             folder.remove_unfinished(listed_files(manifest), manifest["adopted"])
@@ -64,7 +64,7 @@ def writing_to(path: str | os.PathLike[str]) -> Iterator[StoreFolder]:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[bool | None]:
-    """Hold a folder until the block ends: True; False if another process holds it, None if there are no locks."""
+    """Lock a folder for a block. Yields True, False if another process holds the lock, or None without locks."""
     try:
         import fcntl
 
@@ -86,7 +86,7 @@ def locked(folder: Path) -> Iterator[bool | None]:
 
 
 def _locked_folder(target: Path, held: ExitStack) -> Path:
-    """A new folder that is locked; once more if someone took it for a leftover before it was."""
+    """Make a new folder and lock it. Try again if another process removed it as a leftover before the lock."""
     while True:
         work = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=_ENDING, dir=target.parent))
         if held.enter_context(locked(work)) is not False and work.is_dir():
@@ -94,7 +94,7 @@ def _locked_folder(target: Path, held: ExitStack) -> Path:
 
 
 def remove_leftovers(target: Path) -> None:
-    """Remove what killed processes left of their work on a target."""
+    """Remove the unfinished work of killed processes on a target."""
     for path in target.parent.glob(f".{glob.escape(target.name)}.*{_ENDING}"):
         if path.is_dir():
             with locked(path) as mine:

@@ -1,4 +1,4 @@
-"""Logs of arms in PostgreSQL, read page by page."""
+"""Logs of arms in PostgreSQL, which are read page by page."""
 
 from artreplay.addresses import is_postgres
 from artreplay.history.postgres.postgres_log import PostgresLog

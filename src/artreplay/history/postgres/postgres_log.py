@@ -1,4 +1,4 @@
-"""A log of arms in PostgreSQL. One statement reads the next rows of many arms through an index on (arm, order)."""
+"""Reads a log of arms in PostgreSQL. One statement finds the next rows of many arms by an index on (arm, order)."""
 
 from __future__ import annotations
 
@@ -29,14 +29,15 @@ if TYPE_CHECKING:
 
     from artreplay.history.context_columns import Kinds
 
-# How numbers of each type become floats. A real is the shortest decimal that stands for it, as drivers print it.
+# How numbers of each type become floats. A real becomes the shortest decimal that stands for it, as in the output of
+# drivers.
 _AS_FLOAT = {
     "boolean": "::int::float8",
     "real": "::text::float8",
     **dict.fromkeys(["smallint", "integer", "bigint", "numeric", "double precision"], "::float8"),
 }
-# The arms, and the order of their first and last rows. The index finds each arm after the one before. PostgreSQL sorts
-# a missing order after all others, so that it is the last one of its arm.
+# The arms, and the order of their first and last rows. The index finds the next arm after each arm. PostgreSQL sorts a
+# missing order after all others, so it is found as the last one of its arm.
 _ARMS_BY_INDEX = (
     "WITH RECURSIVE _found AS ((SELECT {unit} AS arm FROM {table} ORDER BY {unit} LIMIT 1) UNION ALL"
     " SELECT (SELECT {unit} FROM {table} WHERE {unit} > _found.arm ORDER BY {unit} LIMIT 1) FROM _found"
@@ -49,7 +50,7 @@ _ARMS_BY_SCAN = (
     "WITH _arms AS (SELECT {unit} AS arm, min({order}) AS first,"
     " CASE WHEN count({order}) = count(*) THEN max({order}) END AS last FROM {table} GROUP BY 1) "
 )
-# A page of each arm that is asked for begins at a key. A key that is not known is found by counting rows.
+# The page of each arm begins at a key. If the key is not known, the server finds it by counting rows.
 _PAGES = (
     "SELECT _pages.* FROM unnest(%(arms)s::{unit_type}[], %(keys)s::{order_type}[], %(starts)s::bigint[],"
     " %(sizes)s::bigint[]) WITH ORDINALITY AS _asked(arm, key, start, size, place), LATERAL ("
@@ -77,7 +78,7 @@ _EXPECTED = {"reward": "a finite number", "allowance": "a finite number of at le
 
 
 class PostgresLog(StoredLog):
-    """A table as it stands when it is opened. Rows that come later, after the last one, do not belong to it."""
+    """A table as it is when it is opened. Rows that come after its last row later do not belong to the log."""
 
     counts_are_known = False  # the server counts them when they are asked for
 
@@ -92,22 +93,22 @@ class PostgresLog(StoredLog):
         if not (self._indexed or allow_scan):
             raise self._no_index()
         self._in_statements = self._named_in_statements()
-        self._keys: dict[int, tuple[int, Any]] = {}  # of each label: rows read, and the order of the last of them
+        self._keys: dict[int, tuple[int, Any]] = {}  # of each label: how many rows were read, and the order of the last
         self._last: Any = None  # the order of the last row
         self.labels = self._arms_as_it_stands()
 
     def __copy__(self) -> Self:
-        """For a reader of its own, which remembers how far it has read."""
+        """Make a second reader, which remembers itself how far it has read."""
         copied = object.__new__(type(self))
         copied.__dict__ |= self.__dict__ | {"_keys": {}}
         return copied
 
     def _no_index(self) -> InvalidHistory:
-        would_scan = "so that every look at an arm would scan all of it"
+        would_scan = "so that every request for rows of an arm would scan the whole table"
         if self._table.is_query:
-            what, cure = "a query has no index", "name a table that has one"
+            what, cure = "a query has no index", "Name a table that has one,"
         else:
-            what = f"{self.name} has no index on its arms and their order"
+            what = f"{self.name} has no index on arm and order"
             unit, order, *numbers = map(quoted, (self._unit, self._order, *self._numbers.values()))
             cure = f"CREATE INDEX ON {self._table.plain_sql} ({unit}, {order}) INCLUDE ({', '.join(numbers)});"
         return InvalidHistory(f"{what}, {would_scan}").advising(
@@ -116,7 +117,7 @@ class PostgresLog(StoredLog):
         )
 
     def _named_in_statements(self) -> dict[str, str]:
-        """What stands in statements for the names in braces."""
+        """The SQL that replaces the names in braces in statements."""
         numbers = self._numbers.values()
         unit_type, order_type, *types = self._table.types([self._unit, self._order, *numbers])
         floats = {}
@@ -142,43 +143,43 @@ class PostgresLog(StoredLog):
         }
 
     def _query(self, text: str, **values: Any) -> list[Any]:
-        """The rows of a prepared statement."""
+        """Run a prepared statement, and return its rows."""
         with self._table.cursor() as cursor:
             cursor.execute(text.format(**self._in_statements), {"last": self._last, **values}, prepare=True)
             rows: list[Any] = cursor.fetchall()
         return rows
 
-    # -- what is found out when a table is opened -----------------------------------------------------------------
+    # -- opening --------------------------------------------------------------------------------------------------
 
     def _arms(self, query: str) -> list[Any]:
         return self._query((_ARMS_BY_INDEX if self._indexed else _ARMS_BY_SCAN) + query + " ORDER BY arm")
 
     def _arms_as_it_stands(self) -> list[Label]:
-        """The labels that occur. Rows that lack a unit or an order are refused."""
+        """Find the labels that occur, and refuse rows without a unit or an order."""
         if self._query("SELECT 1 FROM {table} WHERE {unit} IS NULL LIMIT 1"):
             raise InvalidHistory(f"a unit of {self.name} is missing, expected a label in every row")
         arms = self._arms("SELECT arm, max(last) OVER (), bool_or(last IS NULL) OVER () FROM _arms")
         for _, last, is_missing in arms[:1]:
             if is_missing or last != last:  # PostgreSQL sorts nan after all numbers
-                problem = "must have a value in every row, it is missing in some"
+                problem = "must have a value in every row, and it is missing in some"
                 raise InvalidHistory(f"{self._order} of {self.name} {problem}")
             self._last = last
         labels: list[Label] = [arm for arm, *_ in arms]
         try:
             are_points = History(labels, [0.0] * len(labels)).points is not None
         except InvalidHistory as error:
-            error.row, error.column = None, self._unit  # a place among the labels is no row of the log
+            error.row, error.column = None, self._unit  # its row is a place among the labels, not a row of the log
             raise
         if are_points:
             raise InvalidHistory(f"units of {self.name} must be labels, got {labels[0]!r}")
         return labels
 
     def first(self, rows: int) -> Self:
-        """The table as it was when it had this many rows."""
+        """Return the table as it was when it had this many rows."""
         rows = checked_count("rows", rows, least=0)
         before = copy.copy(self)
         for name in ("counts", "fingerprint", "allowance_bounds"):
-            before.__dict__.pop(name, None)  # which are those of all rows
+            before.__dict__.pop(name, None)  # the cached values are those of all rows
         if rows == 0:
             before._last, before.labels = None, []
             return before
@@ -195,7 +196,7 @@ class PostgresLog(StoredLog):
             before.labels = [arm for (arm,) in before._arms("SELECT arm FROM _arms WHERE first <= {last}")]
         return before
 
-    # -- what a policy asks for -----------------------------------------------------------------------------------
+    # -- reading --------------------------------------------------------------------------------------------------
 
     @cached_property
     def counts(self) -> Ints:
@@ -205,7 +206,7 @@ class PostgresLog(StoredLog):
 
     @cached_property
     def allowance_bounds(self) -> tuple[float, float] | None:  # type: ignore[override]
-        """The lowest and the highest allowance. The server looks for them."""
+        """The lowest and the highest allowance. The server finds them."""
         if not self.has_allowances:
             return None
         ((low, high),) = self._query("SELECT min({allowance}), max({allowance}) FROM {table} WHERE {order} <= {last}")
@@ -215,9 +216,9 @@ class PostgresLog(StoredLog):
         return int(self.counts.sum())
 
     def read(self, codes: Ints, after: Ints, n: Ints) -> NextRows:
-        """Up to `n[i]` rows of label `codes[i]` after its first `after[i]` ones.
+        """Read up to `n[i]` rows of label `codes[i]` after its first `after[i]` ones.
 
-        The last row before them is read again, because it must still be there.
+        The last row before them is read again, to check that it is still there.
         """
         again = np.minimum(after, 1)
         sizes = n + again
@@ -230,7 +231,7 @@ class PostgresLog(StoredLog):
                 raise self._row_is_gone(arm)
             if twice is not None:
                 raise InvalidHistory(
-                    f"{self._order} must be different in every row of an arm, {twice} is there twice for {arm!r}"
+                    f"{self._order} must be different in every row of an arm, got {twice} twice for {arm!r}"
                 )
         found = np.array([page[0] for page in pages], np.int64) - again
         columns = []
@@ -244,7 +245,7 @@ class PostgresLog(StoredLog):
         return NextRows(found, *columns)
 
     def _check(self, role: str, values: Floats, codes: Ints, after: Ints, sizes: Ints) -> None:
-        """Refuse the first value that is no number. The server is asked for its order."""
+        """Refuse the first value that cannot be used. The server is asked for its order."""
         for bad in np.flatnonzero(~_is_usable(role, values))[:1].tolist():
             ends = np.cumsum(sizes)
             place = int(np.searchsorted(ends, bad, side="right"))
@@ -255,10 +256,10 @@ class PostgresLog(StoredLog):
             raise self._row_is_gone(arm)
 
     def _row_is_gone(self, arm: Label) -> ChangedHistory:
-        return ChangedHistory(f"{self.name} changed while it was read: a row of {arm!r} is gone")
+        return ChangedHistory(f"{self.name} changed while it was read, and a row of {arm!r} is gone")
 
     def scan(self, since: int = 0) -> Iterator[Rows]:
-        """The rows in the order of the log. Rows of equal order come in the order of their arms."""
+        """Yield the rows in the order of the log. Rows of equal order come in the order of their arms."""
         if self._last is None:
             return
         numbers = {label: code for code, label in enumerate(self.labels)}
@@ -276,7 +277,7 @@ class PostgresLog(StoredLog):
                         refuse_where(~_is_usable("allowance", some), some, "allowance", _EXPECTED["allowance"])
                 for label in part.labels:
                     if label not in numbers:
-                        raise ChangedHistory(f"{self.name} changed while it was read: {label!r} was not there before")
+                        raise ChangedHistory(f"{self.name} changed while it was read, and has the new arm {label!r}")
                 codes = np.array([numbers[label] for label in part.labels], np.int64)[part.codes]
                 yield Rows(codes, part.rewards, allowances[0] if allowances else None, table)
                 since += len(part)
@@ -288,12 +289,12 @@ class PostgresLog(StoredLog):
         return as_contexts(table_of_rows(values, self.context_names), len(rows), kinds)
 
     def totals(self) -> Totals:
-        """What each label earned. The server adds up rewards in the order of the rows."""
+        """Add up what each label earned. The server adds rewards in the order of the rows."""
         by_arm = {arm: numbers for arm, *numbers in self._query(_TOTALS)}
         table = np.array([by_arm.get(label, (0, 0, 0)) for label in self.labels], np.float64).reshape(-1, 3)
         counts, rewards, sums = table.T
         if (rewards < counts).any() or not np.isfinite(sums).all():
-            return super().totals()  # which names the row that is wrong
+            return super().totals()  # its error names the wrong row
         return Totals(self.labels, counts, sums + 0.0)
 
 

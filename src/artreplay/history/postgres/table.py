@@ -1,4 +1,4 @@
-"""A table of PostgreSQL and the connection to it, which says what is wrong in a sentence, and never a password."""
+"""A table of PostgreSQL and the connection to it. Errors become sentences without a password."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FETCH = 50_000  # rows of one request
 
 
 class Table:
-    """A table, or a query in its place; its connection is opened when it is needed, and again if it was lost."""
+    """A table, or a query in its place. It connects when it needs to, and again if the connection is lost."""
 
     def __init__(self, address: str, table: str | None) -> None:
         self._connection: Any = None
@@ -31,16 +31,16 @@ class Table:
 
     @contextmanager
     def cursor(self) -> Iterator[Any]:
-        """A cursor for short answers."""
+        """Open a cursor for short answers."""
         with self._in_a_sentence():
             if self._connection is None or self._connection.closed:
                 self._connection = self._connected()
-                weakref.finalize(self, self._connection.close)  # also where both are garbage together
+                weakref.finalize(self, self._connection.close)  # works even if both objects are collected together
             with self._connection.cursor() as cursor:
                 yield cursor
 
     def column_names(self) -> list[str]:
-        """The columns there are."""
+        """The names of the columns."""
         with self.cursor() as cursor:
             cursor.execute(f"SELECT * FROM {self.sql} LIMIT %s", [0])
             return [column.name for column in cursor.description]
@@ -56,9 +56,9 @@ class Table:
             return [name for (name,) in cursor.fetchall()]
 
     def ordered_rows(self, columns: Sequence[str], order: str) -> Iterator[Any]:
-        """All rows in order, some at a time.
+        """Yield all rows in order, some at a time.
 
-        Rows of equal order come in the order of the other columns, so that they are the same log every time.
+        Rows of equal order are sorted by the other columns, so that they are the same log every time.
         """
         names, sorting = (
             in_statement(", ".join(map(quoted, some))) for some in (columns, dict.fromkeys([order, *columns]))
@@ -66,9 +66,9 @@ class Table:
         return self.stream(f"SELECT {names} FROM {self.sql} ORDER BY {sorting}", {})
 
     def stream(self, statement: str, values: dict[str, Any]) -> Generator[Any, None, None]:
-        """The rows of a statement, some at a time.
+        """Yield the rows of a statement, some at a time.
 
-        They stay on the server until they are fetched, over a connection of their own.
+        They stay on the server until they are fetched, over a separate connection.
         """
         with (
             self._in_a_sentence(),
@@ -81,7 +81,7 @@ class Table:
                 yield rows
 
     def has_index(self, columns: Sequence[str]) -> bool:
-        """Whether an index begins with these columns, so that rows are found, in order, without a scan."""
+        """Whether an index begins with these columns, so that the server finds rows in order without a scan."""
         if self.is_query:
             return False
         with self.cursor() as cursor:
@@ -101,13 +101,13 @@ class Table:
         return psycopg.connect(self._address, autocommit=True, application_name="artreplay")
 
     def _in_a_sentence(self) -> Any:
-        errors = needed("psycopg", "PostgreSQL").Error, OSError, ValueError  # the last two of a host that is no name
+        errors = needed("psycopg", "PostgreSQL").Error, OSError, ValueError  # a bad name of a host raises the last two
         return in_a_sentence(self._address, self._place, errors=errors)
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_connection": None}  # a connection does not travel
+        return self.__dict__ | {"_connection": None}  # a connection cannot be pickled
 
 
 def in_statement(sql: str) -> str:
-    """A part of a statement with parameters, which the driver marks by %: any other one is written twice."""
+    """Write every % of a part of a statement twice, because the driver marks parameters by %."""
     return sql.replace("%", "%%")

@@ -1,4 +1,4 @@
-"""Where a log may lie before it is read: files, frames, tables of a database. Each hands out its rows in order."""
+"""Sources of logs, which are files, frames and tables of databases. Each yields its rows in order."""
 
 from artreplay.history.sources.find import find_source
 from artreplay.history.sources.log_columns import Columns, as_columns

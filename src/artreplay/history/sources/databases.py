@@ -1,4 +1,4 @@
-"""Logs in tables of databases: DuckDB and SQLite, as files or as connections, and connections of psycopg."""
+"""Logs in tables of DuckDB and SQLite, as files or as connections, and in PostgreSQL by a connection of psycopg."""
 
 from __future__ import annotations
 
@@ -20,30 +20,32 @@ from artreplay.history.sources.source import BATCH, Source, arrow_reader, quoted
 from artreplay.history.sources.source_files import DUCKDB, SQLITE
 
 _POSTGRES = "PostgreSQL"
-Ask = Callable[[str], Iterator[Any]]  # a query; the names of its columns, and then their rows
+Ask = Callable[[str], Iterator[Any]]  # takes a query, and yields the names of its columns, then its rows
 
 
 def is_query(table: str) -> bool:
-    """Whether what stands for a table is a query."""
+    """Whether a text that stands for a table is a query."""
     return re.match(r"\s*(select|with|from)\s", table, re.IGNORECASE) is not None
 
 
 def from_clause(place: str, table: str | None) -> str:
-    """What comes after FROM for a table of a database, or for a query."""
+    """Write the part of a statement after FROM, for a table of a database or for a query."""
     if not table:
-        raise InvalidParameter(f"must name a table of the database {place}, or be a query", parameter="table")
-    query = f"({table.rstrip().rstrip(';')}\n) AS log"  # which may end in a comment
+        raise InvalidParameter(
+            f"must name a table of the database {place}, or be a query, got {table!r}", parameter="table"
+        )
+    query = f"({table.rstrip().rstrip(';')}\n) AS log"  # on a new line, because the query may end in a comment
     return query if is_query(table) else ".".join(map(quoted, table.split(".")))
 
 
 def file_source(path: str, kind: str, table: str | None) -> Source:
-    """A table of a DuckDB or SQLite file, or the rows of a query, in the order in which the database gives them."""
+    """Make a source of a table in a DuckDB or SQLite file, or of a query. Rows come in the order of the database."""
 
     def ask(query: str) -> Iterator[Any]:
         if kind == DUCKDB:
             with connect(path, read_only=True) as connection:
                 yield from _from_duckdb(connection, query)
-        else:  # threads of DuckDB ask for the rows that it sorts
+        else:  # DuckDB reads the rows from several threads when it sorts them
             address = f"{Path(path).absolute().as_uri()}?mode=ro"
             with closing(sqlite3.connect(address, uri=True, check_same_thread=False)) as connection:
                 yield from _from_sqlite(connection, query)
@@ -52,8 +54,9 @@ def file_source(path: str, kind: str, table: str | None) -> Source:
 
 
 def connection_source(connection: Any, table: str | None) -> Source | None:
-    """A table of the database that a connection is open to, or the rows of a query; None for anything else."""
-    duckdb, psycopg = sys.modules.get("duckdb"), sys.modules.get("psycopg")  # whoever has a connection has the module
+    """Make a source of a table, or of a query, by a connection to a database. Anything else gives None."""
+    # A user who has a connection has imported its module, so nothing need be imported here.
+    duckdb, psycopg = sys.modules.get("duckdb"), sys.modules.get("psycopg")
     if isinstance(connection, sqlite3.Connection):
         kind, ask = SQLITE, _from_sqlite
     elif duckdb is not None and isinstance(connection, duckdb.DuckDBPyConnection):
@@ -66,12 +69,12 @@ def connection_source(connection: Any, table: str | None) -> Source | None:
 
 
 def _source(place: str, kind: str, ask: Ask, table: str | None) -> Source:
-    """A table of a database that answers queries."""
+    """Make a source of a table in a database that `ask` queries."""
     name, origin = f"{place} ({table})", from_clause(place, table)
 
     def batches(columns: Sequence[str]) -> Iterator[Any]:
         selection = ", ".join(f"{quoted(column)} AS {quoted(column)}" for column in columns)
-        # Rows of PostgreSQL come in any order. Sorted by all columns they are the same log every time.
+        # PostgreSQL returns rows in any order. Sorted by all columns they are the same log every time.
         order = f" ORDER BY {', '.join(map(quoted, columns))}" if kind == _POSTGRES else ""
         return islice(ask(f"SELECT {selection} FROM {origin}{order}"), 1, None)
 
@@ -81,20 +84,20 @@ def _source(place: str, kind: str, ask: Ask, table: str | None) -> Source:
 
     with reading(name, kind):
         names = next(ask(f"SELECT * FROM {origin}"))
-    if kind == _POSTGRES:  # where counting reads the table once more
+    if kind == _POSTGRES:  # rows are not counted, because that reads the whole table once more
         return Source(name, kind, names, batches, has_order=False)
     return Source(name, kind, names, batches, rows)
 
 
 def _from_duckdb(connection: Any, query: str) -> Iterator[Any]:
-    """The names of columns, and then their rows."""
+    """Yield the names of the columns, then the rows."""
     relation = connection.sql(query)
     yield relation.columns
     yield from arrow_reader(relation)
 
 
 def _from_sqlite(connection: Any, query: str) -> Iterator[Any]:
-    """The names of columns, and then their rows."""
+    """Yield the names of the columns, then the rows."""
     with closing(connection.cursor()) as cursor:
         cursor.row_factory = None
         cursor.execute(query)
@@ -102,7 +105,7 @@ def _from_sqlite(connection: Any, query: str) -> Iterator[Any]:
 
 
 def _from_psycopg(connection: Any, query: str) -> Iterator[Any]:
-    """The names of columns, and then their rows, which stay on the server until they are fetched."""
+    """Yield the names of the columns, then the rows, which stay on the server until they are fetched."""
     from psycopg.rows import tuple_row
 
     with connection.transaction(), connection.cursor(name="artreplay", row_factory=tuple_row) as cursor:
@@ -118,7 +121,7 @@ def _fetched(cursor: Any) -> Iterator[Any]:
 
 
 def table_of_rows(rows: Sequence[Sequence[Any]], columns: Sequence[str]) -> Any:
-    """Rows that a driver of a database fetched; the values of a column are of one type."""
+    """Make an arrow table of rows that a driver fetched. All values of a column must be of one type."""
     import pyarrow as pa
 
     arrays = {}

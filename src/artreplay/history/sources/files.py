@@ -1,4 +1,4 @@
-"""Logs in files, one or several that follow each other; those of Parquet and Feather are read by arrow."""
+"""Logs in one or more files that follow each other. Arrow reads Parquet and Feather."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from artreplay.history.sources.source_files import PARQUET, SourceFile
 
 
 class FileSource(Source):
-    """Files that follow each other; what is wrong with one is said in a sentence that names it."""
+    """Files that follow each other. An error names the file that it is about."""
 
     def __init__(self, name: str, files: Sequence[SourceFile], kind: str) -> None:
         super().__init__(name)
@@ -21,12 +21,12 @@ class FileSource(Source):
         self._kind = kind
 
     def column_names(self) -> list[str]:
-        """The columns of the first file; the others must have those that are read."""
+        """The columns of the first file. The other files must have those of them that are read."""
         with reading(self.files[0].name, self._kind, self.files[0].address):
             return self._names_of(self.files[0])
 
     def tables(self, columns: Sequence[str]) -> Iterator[Any]:
-        """The rows of all files, in the order of their names."""
+        """Yield the rows of all files, in the order of the names of the files."""
         for file in self.files:
             with reading(file.name, self._kind, file.address):
                 with errors_in(file=file.name):
@@ -44,7 +44,7 @@ class ArrowFiles(FileSource):
     """Files that arrow reads as a dataset."""
 
     def rows(self) -> int | None:
-        """The sum of what the files say of themselves."""
+        """The sum of the numbers of rows that the files record."""
         total = 0
         for file in self.files:
             with reading(file.name, self._kind, file.address):
@@ -61,7 +61,7 @@ class ArrowFiles(FileSource):
         import pyarrow.dataset as ds
 
         kind: Any = self._kind.lower()
-        if self._kind == PARQUET:  # pages that have a checksum are compared with it
+        if self._kind == PARQUET:  # compares pages with their checksums, if they have any
             checks = ds.ParquetFragmentScanOptions(page_checksum_verification=True)
             kind = ds.ParquetFileFormat(default_fragment_scan_options=checks)
         return ds.dataset(file.path, format=kind, filesystem=file.system)

@@ -1,4 +1,4 @@
-"""From what a user has to a source: a path, a folder, a pattern, an address, a frame, a connection to a database."""
+"""Finds the source for what a user gives: a path, a folder, a pattern, an address, a frame or a connection."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from artreplay.history.sources.text_files import JsonFiles, TextFiles, checked_o
 
 
 def find_source(where: Any, table: str | None = None, csv: Mapping[str, Any] | None = None) -> Source:
-    """The source at a path, a folder of files of one kind, a pattern such as `logs/*.csv`, or a frame.
+    """Find the source at a path, in a folder of files of one kind, of a pattern such as `logs/*.csv`, or in a frame.
 
-    `table` is a table of a database, or a query; `csv` says how text is written, where DuckDB does not find it out.
+    `table` is a table of a database, or a query. `csv` says how text is written, if DuckDB cannot find it out.
     """
     options = checked_options(csv)
     if not isinstance(where, (str, os.PathLike)):
@@ -29,11 +29,11 @@ def find_source(where: Any, table: str | None = None, csv: Mapping[str, Any] | N
         return source or _in_memory(where, name)
     path = os.fspath(where)
     if not path:
-        raise InvalidFile("the path of a log must not be empty")
+        raise InvalidFile("the path of a log must not be empty, got ''")
     name, files = without_password(path), source_files.files_at(path)
     kinds = {source_files.kind_of(file) for file in files}
     if len(kinds) > 1:
-        raise InvalidFile(f"the files of {name} must be of one kind, they are {' and '.join(sorted(kinds))}")
+        raise InvalidFile(f"the files of {name} must be of one kind, got {' and '.join(sorted(kinds))}")
     kind = kinds.pop()
     is_database = kind in (source_files.DUCKDB, source_files.SQLITE)
     _refuse(None if is_database else table, None if kind == source_files.TEXT else csv, name)
@@ -47,15 +47,15 @@ def find_source(where: Any, table: str | None = None, csv: Mapping[str, Any] | N
 
 
 def _refuse(table: str | None, csv: Mapping[str, Any] | None, name: str) -> None:
-    """Refuse options that do not belong to a source."""
+    """Refuse options that a source does not take."""
     if table is not None:
-        raise InvalidParameter(f"is for databases, and {name:.100} is none", parameter="table")
+        raise InvalidParameter(f"is only for databases, and {name:.100} is not one", parameter="table")
     if csv:
-        raise InvalidParameter(f"is for CSV files, and {name:.100} is none", parameter="csv")
+        raise InvalidParameter(f"is only for CSV files, and {name:.100} is not one", parameter="csv")
 
 
 def _in_memory(where: Any, name: str) -> Source:
-    """A dataset or a stream of arrow, a relation of DuckDB, or a frame, whose rows may come when they are asked for."""
+    """Make a source of an arrow dataset or stream, a relation of DuckDB, or a frame, which may be lazy."""
     if hasattr(where, "to_batches") and hasattr(where, "count_rows"):
         names, rows = where.schema.names, where.count_rows
         return Source(name, "a dataset", names, lambda columns: dataset_batches(where, columns), rows)

@@ -1,4 +1,4 @@
-"""Which columns of a source are the log."""
+"""The columns of a source that make up the log."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SHUFFLE = "shuffle"
 
 
 class Columns(NamedTuple):
-    """The columns of a log by name; several units are the coordinates of a point."""
+    """The names of the columns of a log. If `unit` has several, they are the coordinates of a point."""
 
     unit: str | tuple[str, ...]
     reward: str
@@ -33,16 +33,16 @@ class Columns(NamedTuple):
 
     @property
     def sorted_by(self) -> str | None:
-        """The column that fixes the order; None for the order of the source, or of the shuffle."""
+        """The column that the log is sorted by, or None if it is shuffled or in the order of the source."""
         return None if self.order == SHUFFLE else self.order
 
     def by_role(self) -> dict[str, str | None]:
-        """Which column is the unit, the reward and so on; the coordinates of a point are not one column."""
+        """The column of each role. A point has no column for its unit, because its coordinates have several."""
         unit = None if self.are_points else self.units[0]
         return {"unit": unit, "reward": self.reward, "level": self.level, "allowance": self.allowance}
 
     def read(self, with_order: bool = True) -> list[str]:
-        """The columns that must be read, each once."""
+        """The columns that must be read, without duplicates."""
         extra = [self.level, self.allowance, self.sorted_by if with_order else None, *self.contexts]
         return list(dict.fromkeys([*self.units, self.reward, *(name for name in extra if name is not None)]))
 
@@ -54,13 +54,13 @@ class Columns(NamedTuple):
 
 
 def check_names(names: Sequence[str], roles: Iterable[tuple[str | None, str | None]]) -> None:
-    """Refuse a source that lacks a column for something, or has it twice."""
+    """Refuse a source that lacks the column of a role, or has it twice."""
     for role, name in roles:
         if name is not None and list(names).count(name) != 1:
             columns = ", ".join(map(repr, names)) or "none"
             if role is None:
-                raise InvalidHistory(f"there must be one column {name!r}, the columns are {columns}")
-            raise InvalidHistory(f"must name one column, got {name!r}; the columns are {columns}", parameter=role)
+                raise InvalidHistory(f"there must be exactly one column {name!r}, got the columns {columns}")
+            raise InvalidHistory(f"must name one column, got {name!r}. The columns are {columns}", parameter=role)
 
 
 def as_columns(
@@ -72,7 +72,7 @@ def as_columns(
     contexts: Any = None,
     segments: Any = None,
 ) -> Columns:
-    """The columns as a caller names them: `unit` is a name, or a list of names of coordinates."""
+    """Check the columns that a caller names. `unit` is a name, or a list of names of coordinates."""
     for name, value in (("reward", reward), ("level", level), ("order", order), ("allowance", allowance)):
         if not isinstance(value, str) and (value is not None or name == "reward"):
             raise InvalidParameter(f"must name a column, got {value!r}", parameter=name)
@@ -82,16 +82,18 @@ def as_columns(
             f"must name at least one column, as a text or as a list of texts, got {unit!r}", parameter="unit"
         )
     if level is not None and isinstance(unit, str):
-        raise InvalidParameter(f"level must stand beside the coordinates of points, unit is the one column {unit!r}")
+        raise InvalidParameter(f"level needs points, whose unit is a list of coordinates, got the one column {unit!r}")
     if reward in units or level in units or reward == level:
         raise InvalidParameter(f"unit, reward and level must be different columns, got {units}, {reward!r}, {level!r}")
     if allowance is not None and allowance in (*units, reward, level):
-        raise InvalidParameter(f"must be a column of its own, got {allowance!r}", parameter="allowance")
+        raise InvalidParameter(
+            f"must be a column other than unit, reward and level, got {allowance!r}", parameter="allowance"
+        )
     names = () if contexts is None else contexts
     if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):
-        raise InvalidParameter(f"contexts must be a list of names of columns, got {contexts!r}")
+        raise InvalidParameter(f"contexts must be a list of column names, got {contexts!r}")
     if len({*names}) < len(names) or {*names} & {*units, reward}:
-        raise InvalidParameter(f"contexts must be different columns beside unit and reward, got {list(names)}")
+        raise InvalidParameter(f"contexts must be distinct columns other than unit and reward, got {list(names)}")
     within = () if segments is None else segments
     if not isinstance(within, (list, tuple)) or not {*within} <= {*names} or len({*within}) < len(within):
         raise InvalidParameter(f"must be some of the contexts, got {segments!r}", parameter="segments")
@@ -100,10 +102,10 @@ def as_columns(
 
 
 def check_seed_and_order(columns: Columns, seed: int | None) -> None:
-    """A seed belongs to a shuffle, and a shuffle needs one."""
+    """Refuse a shuffle without a seed, and a seed without a shuffle."""
     if columns.order == SHUFFLE and seed is None:
         error = InvalidParameter('"shuffle" needs a seed', parameter="order")
-        raise error.advising("give one, such as seed=0", "give one, such as --order-seed 0")
+        raise error.advising("Give one, such as seed=0", "Give one, such as --order-seed 0")
     if columns.order != SHUFFLE and seed is not None:
         got = "no order" if columns.order is None else repr(columns.order)
-        raise InvalidParameter(f'must be "shuffle" where there is a seed to shuffle by, got {got}', parameter="order")
+        raise InvalidParameter(f'must be "shuffle" if there is a seed, got {got}', parameter="order")

@@ -1,4 +1,4 @@
-"""The column that orders a log: what its values are, and whole numbers or floats that sort as they do."""
+"""Turns the column that orders a log into whole numbers or floats that sort in the same way."""
 
 from __future__ import annotations
 
@@ -10,15 +10,14 @@ import numpy as np
 
 from artreplay.errors import InvalidHistory
 
-_WRITTEN = "numbers, or times written as 2024-02-01 or 2024-02-01T09:00:00+01:00, all with a zone or none"
-_EXACT = 2.0**53  # from here on floats leave whole numbers out
+_WRITTEN = "a number, or a time such as 2024-02-01 or 2024-02-01T09:00:00+01:00, like the other rows"
+_EXACT = 2.0**53  # from here on, floats cannot hold every whole number
 
 
 class Order:
-    """Turns batches of a column into keys, which are of one type: whole numbers, floats or times.
+    """Turns batches of a column into keys of one type: whole numbers, floats or times.
 
-    Texts must stand for numbers, which sort by their size, or for times, which sort by the moment they mean: letters
-    would sort 10 before 9.
+    Texts must stand for numbers or for times, and sort by size or by time. By letters, 10 would come before 9.
     """
 
     def __init__(self, name: str) -> None:
@@ -26,7 +25,7 @@ class Order:
         self._type: Any = None
 
     def keys(self, column: Any) -> Any:
-        """What the next batch is sorted by."""
+        """The keys to sort the next batch by."""
         import pyarrow as pa
 
         if pa.types.is_dictionary(column.type):
@@ -46,34 +45,34 @@ class Order:
         return values.view(pa.int64()) if pa.types.is_temporal(values.type) else values
 
     def _from_texts(self, column: Any) -> Any:
-        """The numbers or the times that texts stand for, which is of the same type in all batches."""
+        """Read texts as numbers or times, of the same type in all batches."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
         texts = pc.utf8_trim_whitespace(column.cast(pa.large_string()))
         kinds = [kind for kind in _kinds() if self._type in (None, kind)]
         values = _first_that_fits(texts, kinds)
-        if values is None:  # the first row with which they do not fit is searched for
+        if values is None:  # look for the first row that does not fit
             row = bisect_left(range(1, len(texts) + 1), True, key=lambda n: _first_that_fits(texts[:n], kinds) is None)
-            problem = f"is {texts[row].as_py()!r}: an order must be {_WRITTEN}"
+            problem = f"is {texts[row].as_py()!r}, expected {_WRITTEN}"
             raise InvalidHistory(problem, row=row, column=self._name)
         if pa.types.is_floating(values.type):
-            without_gaps(values, self._name)  # nan has no place
+            without_gaps(values, self._name)  # refuses nan, which has no place in an order
             whole = pc.match_substring_regex(texts, "^[+-]?[0-9]+$")
             row = pc.index(pc.and_(whole, pc.greater_equal(pc.abs(values), _EXACT)), True).as_py()
             if row >= 0:
-                problem = "is a whole number from 2**53 on beside fractions, which cannot be ordered together exactly"
+                problem = (
+                    "is a whole number of at least 2**53 among fractions, and floats cannot order such numbers exactly"
+                )
                 raise InvalidHistory(problem, row=row, column=self._name)
         return values
 
 
 def tell_of_ties(name: str, source: str, ties: int) -> None:
-    """Say that some rows share their place in the order."""
+    """Warn that some rows share their place in the order."""
     if ties:
         rows = "1 row has" if ties == 1 else f"{ties:,} rows have"
-        warnings.warn(
-            f"{rows} the same {name!r} as a row before: such rows stay in the order of {source}", stacklevel=2
-        )
+        warnings.warn(f"{rows} the same {name!r} as an earlier row. Such rows keep the order of {source}", stacklevel=2)
 
 
 def _kinds() -> list[Any]:
@@ -94,7 +93,7 @@ def _first_that_fits(texts: Any, kinds: list[Any]) -> Any:
 
 
 def _as_numbers(column: Any) -> Any:
-    """Numbers as 64 bits, and times in microseconds, or as fine as they are."""
+    """Turn numbers into 64 bits, and times into microseconds or finer units."""
     import pyarrow as pa
 
     types, kind = pa.types, column.type
@@ -114,7 +113,7 @@ def _as_numbers(column: Any) -> Any:
 
 
 def without_gaps(column: Any, name: str) -> Any:
-    """The column that orders a log in one piece; every row must have a value."""
+    """Return the column that orders a log as one array, and refuse missing values."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -122,5 +121,5 @@ def without_gaps(column: Any, name: str) -> Any:
     missing = pc.is_null(column, nan_is_null=True) if pa.types.is_floating(column.type) else column.is_null()
     rows = np.flatnonzero(np.asarray(missing))
     if len(rows):
-        raise InvalidHistory("is missing: the order must be known for every row", row=int(rows[0]), column=name)
+        raise InvalidHistory("is missing, expected a value that orders the row", row=int(rows[0]), column=name)
     return column

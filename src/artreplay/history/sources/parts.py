@@ -1,4 +1,4 @@
-"""A source read in parts, each a small history, and the parts put together."""
+"""Reads a source in parts, each a small history, and joins parts."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ if TYPE_CHECKING:
 def parts_of(
     source: Source, columns: Columns, rows: int | None = None, kinds: Kinds | None = None
 ) -> Iterator[tuple[History, Any]]:
-    """The parts of a source in its own order, each with the keys to sort it by, if a column orders the log.
+    """Yield the parts of a source in its own order, each with the keys to sort it by, if a column orders the log.
 
-    With `rows`, only that many are looked at. `kinds` is what columns of contexts are known to hold, and learns more.
+    With `rows`, only the first `rows` rows are read. `kinds` has the known types of context columns, and
+    gets those that are found.
     """
     first, kinds = 0, {} if kinds is None else kinds
     by = columns.sorted_by
@@ -43,9 +44,9 @@ def parts_of(
 
 
 def joined(parts: Iterable[History], has_allowances: bool = False, context_names: Sequence[str] = ()) -> History:
-    """One history of consecutive parts, which all have allowances or none, and the same contexts.
+    """Join consecutive parts to one history. All or none of them must have allowances, and they must share contexts.
 
-    Where there are no parts, `has_allowances` and `context_names` say what rows would have.
+    If there are no parts, `has_allowances` and `context_names` say which columns the empty history has.
     """
     numbering = Numbering()
     coded = [(part, numbering.codes(part)) for part in parts]
@@ -54,10 +55,10 @@ def joined(parts: Iterable[History], has_allowances: bool = False, context_names
         return History([], [], allowance=[] if has_allowances else None, contexts=contexts)
     some = coded[0][0]
     if len({part.has_allowances for part, _ in coded}) > 1:
-        raise InvalidHistory("the parts of a log must all have allowances, or none")
+        raise InvalidHistory("the parts of a log must all have allowances, or none of them, got some with allowances")
     tables = [part.contexts for part, _ in coded if part.contexts is not None]
     if len(tables) not in (0, len(coded)):
-        raise InvalidHistory("the parts of a log must all have contexts, or none")
+        raise InvalidHistory("the parts of a log must all have contexts, or none of them, got some with contexts")
     return History.from_columns(
         np.concatenate([part.rewards for part, _ in coded]),
         list(numbering.labels),
@@ -72,12 +73,12 @@ def joined(parts: Iterable[History], has_allowances: bool = False, context_names
 
 
 class Numbering:
-    """Labels numbered in the order in which they first appear, over all parts of a log."""
+    """Numbers labels in the order in which they first appear, over all parts of a log."""
 
     def __init__(self, labels: Iterable[Label] = ()) -> None:
         self.labels: dict[Label, int] = {label: number for number, label in enumerate(labels)}
 
     def codes(self, part: History) -> Ints:
-        """For each row of a part the number of its label."""
+        """The number of the label of each row of a part."""
         table = [self.labels.setdefault(label, len(self.labels)) for label in part.labels]
         return np.array(table, np.int64)[part.codes] if table else part.codes

@@ -1,4 +1,4 @@
-"""What every source can do, whichever engine hands out its rows."""
+"""What every source of a log can do, whatever engine reads it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from artreplay.history.context_columns import Kinds
 
 BATCH = 1 << 18  # rows of one batch
-MAX_LETTERS_SAID = 100  # letters of a line that an engine says
+MAX_LETTERS_SAID = 100  # letters of each line of an engine's error message that are passed on
 _ENGINES = (
     "_csv",
     "_duckdb",
@@ -35,18 +35,18 @@ _ENGINES = (
     "psycopg",
     "pyarrow",
     "sqlite3",
-)  # whose errors are about what they read
+)  # modules whose errors are about the source they read
 _NOT_UTF8 = "not utf-8 encoded"
-_MIXED_ENDS = "state machine reached an invalid state"  # what DuckDB says where lines end now by \n, now by \r\n
+_MIXED_ENDS = "state machine reached an invalid state"  # DuckDB says this if some lines end by \n and others by \r\n
 
 
 class Source:
-    """A log that is not read yet: its columns, how many rows it has, and its rows in order, as frames of narwhals.
+    """A log that is not read yet. It knows its columns, and yields its rows in order, as frames of narwhals.
 
-    `batches` hands out the rows with some of the columns, in tables or record batches of arrow or in frames.
+    `batches` yields the rows with some of the columns, as arrow tables, record batches or frames.
     """
 
-    written = False  # whether labels are texts that may stand for numbers; others have a type of their own
+    written = False  # whether labels are texts that may stand for numbers, as in CSV
 
     def __init__(
         self,
@@ -57,31 +57,31 @@ class Source:
         rows: Callable[[], int | None] = lambda: None,
         has_order: bool = True,
     ) -> None:
-        """Where rows have no order of their own, a column must order them."""
+        """Describe the source. If its rows have no order of their own, a column must order them."""
         self.name, self.has_order = name, has_order
         self._kind, self._names, self._batches, self._rows = kind, list(names), batches, rows
 
     @property
     def dialect(self) -> str | None:
-        """How text is read, for people; None where there is nothing to tell."""
+        """A description of how text is read, for people, or None if it is read in the usual way."""
         return None
 
     def column_names(self) -> list[str]:
-        """The columns there are."""
+        """The names of the columns."""
         return self._names
 
     def rows(self) -> int | None:
-        """How many rows there are, where that is known without reading them."""
+        """How many rows there are, or None if they would have to be read to know."""
         with reading(self.name, self._kind):
             return self._rows()
 
     def tables(self, columns: Sequence[str]) -> Iterator[Any]:
-        """The rows in order, a batch at a time, with these columns."""
+        """Yield the rows in order with these columns, a batch at a time."""
         with reading(self.name, self._kind):
             yield from map(column_values.as_frame, map(checked, self._batches(list(columns))))
 
     def history(self, table: Any, columns: Columns, kinds: Kinds) -> History:
-        """A batch as a history; errors count its rows from 0. `kinds` is what contexts hold in the batches before."""
+        """Make a history of a batch. Errors count its rows from 0. `kinds` has the types of contexts so far."""
         levels = None if columns.level is None else self.numbers(table, columns.level, "level")
         allowances = None if columns.allowance is None else self.numbers(table, columns.allowance, "allowance")
         rewards = self.numbers(table, columns.reward, "reward")
@@ -95,24 +95,24 @@ class Source:
         return History(points, rewards, levels=levels, allowance=allowances, contexts=contexts)
 
     def labels(self, table: Any, name: str) -> Any:
-        """A column of a batch as labels."""
+        """Read a column of a batch as labels."""
         return column_values.column(table, name)
 
     def numbers(self, table: Any, name: str, what: str) -> Floats:
-        """A column of a batch as numbers; `what` is for errors."""
+        """Read a column of a batch as numbers. Errors call it `what`."""
         return column_values.numbers(table, name, what)
 
     def context(self, table: Any, name: str, known: pa.DataType | None) -> Any:
-        """A column of a batch as contexts. `known` is what it holds in the batches before."""
+        """Read a column of a batch as contexts. `known` is its type in earlier batches."""
         return column_values.column(table, name)
 
     def order(self, table: Any, name: str) -> Any:
-        """A column of a batch to order by, as arrow has it."""
+        """Read the column of a batch that orders rows, as an arrow array."""
         return column_values.to_order_by(table, name)
 
 
 def checked(batch: Any) -> Any:
-    """A batch whose buffers hold what they say, if it is of arrow: to read others could end the process."""
+    """Refuse a batch of arrow whose buffers are damaged, because reading them could crash the process."""
     native = batch.to_native() if hasattr(batch, "to_native") else batch
     if is_arrow(native):
         native.validate(full=True)
@@ -120,26 +120,27 @@ def checked(batch: Any) -> Any:
 
 
 def quoted(name: str) -> str:
-    """A name in a statement of SQL."""
+    """Quote a name for a statement of SQL."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def arrow_reader(relation: Any, rows: int | None = None) -> Any:
-    """The rows of a DuckDB relation as record batches; the method had another name before DuckDB 2."""
+    """Read the rows of a DuckDB relation as record batches."""
+    # The method has another name before DuckDB 2.
     read = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader
     return read(rows or BATCH)
 
 
 def dataset_batches(dataset: Any, columns: Sequence[str]) -> Iterator[Any]:
-    """The rows of a dataset as record batches."""
+    """Read the rows of a dataset as record batches."""
     return iter(dataset.to_batches(columns=list(columns), batch_size=BATCH))
 
 
 @contextmanager
 def reading(name: object, kind: str, address: str | None = None) -> Iterator[None]:
-    """A block that reads a file or a database; if that cannot be done, it is said in one sentence.
+    """Turn an error in a block that reads a file or a database into one sentence.
 
-    What lies at an address is read by packages that have errors of their own, and may say the address.
+    Packages that read an address have their own error classes, and their messages may contain the address.
     """
     try:
         yield
@@ -152,21 +153,21 @@ def reading(name: object, kind: str, address: str | None = None) -> Iterator[Non
         if _NOT_UTF8 in str(error):
             raise _not_in("utf-8", name) from error
         if _MIXED_ENDS in str(error):
-            raise InvalidFile("must end its lines alike, all by \\n or all by \\r\\n, got both", file=name) from error
+            raise InvalidFile("must end all lines by \\n or all by \\r\\n, got both", file=name) from error
         words = getattr(error, "strerror", None) or _in_short(error)
         words = words if address is None else masked(words, address)
         raise InvalidFile(f"cannot be read as {kind}: {words}", file=name) from (error if address is None else None)
 
 
 def _not_in(encoding: str, name: object) -> InvalidFile:
-    example = "name its encoding, as in"
+    example = "Name its encoding, as in"
     return InvalidFile(f"is not in {encoding}", file=name).advising(
         f'{example} csv={{"encoding": "latin-1"}}', f"{example} --csv encoding=latin-1"
     )
 
 
 def _in_short(error: Exception) -> str:
-    """What an engine says, in one line and without its advice, which is about options of its own."""
+    """Shorten an engine's error message to one line, without its advice, which is about its own options."""
     words = re.split(r"\s*(?:Possible fixes|Possible Solution|LINE 1):", str(error) or type(error).__name__)[0]
     lines = [line.strip()[:MAX_LETTERS_SAID] for line in re.sub(r"^(\w+ )+Error: ", "", words).splitlines()]
     return textwrap.shorten(" ".join(lines), 3 * MAX_LETTERS_SAID, placeholder=" …")

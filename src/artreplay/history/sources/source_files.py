@@ -1,4 +1,4 @@
-"""The files that a path, a folder, a pattern or an address stands for, in order, and what kind of file each is."""
+"""Finds the files of a path, a folder, a pattern or an address, in order, and the kind of each."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ _KINDS = {
 _ENDINGS = {ending: kind for kind, endings in _KINDS.items() for ending in endings}
 _COMPRESSIONS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".lz4": "lz4"}  # what arrow calls them
 _BEGINNINGS = {b"PAR1": PARQUET, b"ARROW1": FEATHER, b"SQLite format 3\0": SQLITE}
-_MARKS = {  # with which text begins, those of UTF-32 first: one of them begins as one of UTF-16 does
+_MARKS = {  # marks at the beginning of a text; UTF-32 comes first, because a mark of UTF-16 begins one of UTF-32
     codecs.BOM_UTF32_LE: "utf-32",
     codecs.BOM_UTF32_BE: "utf-32",
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
-_PACKAGES = {  # that read an address, by its first word
+_PACKAGES = {  # that read an address, by its scheme
     **dict.fromkeys(("s3", "s3a"), "s3fs"),
     **dict.fromkeys(("gs", "gcs"), "gcsfs"),
     **dict.fromkeys(("abfs", "abfss", "adl", "az"), "adlfs"),
     **dict.fromkeys(("http", "https"), "fsspec aiohttp"),
     **dict.fromkeys(("sftp", "ssh"), "fsspec paramiko"),
 }
-_UNKNOWN = "Protocol not known"  # what fsspec says
-_TWO_LINES = {  # that open a table which keeps a list of its files
+_UNKNOWN = "Protocol not known"  # fsspec says this of a scheme that it does not know
+_TWO_LINES = {  # two lines of Python that open a table, by the kind of table
     "a Delta table": (
         "from deltalake import DeltaTable",
         'ar.open_history(DeltaTable("{folder}").to_pyarrow_dataset(), unit=…, reward=…, order=…)',
@@ -53,39 +53,39 @@ _TWO_LINES = {  # that open a table which keeps a list of its files
         "unit=…, reward=…, order=…)",
     ),
 }
-_CHUNK = 1 << 20  # letters that are copied in one piece
+_CHUNK = 1 << 20  # letters that are copied at a time
 
 
 class SourceFile(NamedTuple):
-    """A file, and the file system it is in, None for the disk."""
+    """A file and its file system, which is None for the disk."""
 
     path: str
     system: Any = None
 
     @property
     def address(self) -> str | None:
-        """Where the file is, if it is not on the disk. It may have secrets in it."""
+        """The address of the file, or None if it is on the disk. An address may contain secrets."""
         return None if self.system is None else str(self.system.unstrip_protocol(self.path))
 
     @property
     def name(self) -> str:
-        """The file as people know it."""
+        """The name of the file for people, without secrets."""
         return without_password(self.address or self.path)
 
     @property
     def is_packed(self) -> bool:
-        """Whether the name says that the file must be unpacked."""
+        """Whether the file is compressed, going by its name."""
         return Path(self.path).suffix.lower() in _COMPRESSIONS
 
     def open(self) -> Any:
-        """The bytes of the file, unpacked if its name says that it is packed."""
+        """Open the file, and decompress it if its name says that it is compressed."""
         import pyarrow as pa
 
         packed = _COMPRESSIONS.get(Path(self.path).suffix.lower())
         return pa.input_stream(self.path if self.system is None else self.system.open(self.path, "rb"), packed)
 
     def encoding(self) -> str:
-        """What the mark says that a text begins with; else UTF-8."""
+        """The encoding that the mark at the beginning of a text names, or else UTF-8."""
         with self.open() as stream:
             start = stream.read(4)
         if b"\0" in start and not start.startswith(tuple(_MARKS)):
@@ -94,16 +94,16 @@ class SourceFile(NamedTuple):
 
 
 class Copies:
-    """Copies of text files on the disk, in UTF-8 and unpacked, which are removed with this object.
+    """Copies text files to the disk, in UTF-8 and decompressed. The copies are removed with this object.
 
-    DuckDB unpacks some files itself, but takes one that was cut off for a whole one.
+    DuckDB can decompress some files itself, but does not notice when a file is cut off.
     """
 
     def __init__(self) -> None:
         self._paths: dict[str, str] = {}
 
     def path_of(self, file: SourceFile, encoding: str | None) -> str:
-        """A path at which DuckDB can read a text; `encoding` is None where the text itself must tell."""
+        """The path of a copy that DuckDB can read. If `encoding` is None, the mark of the text decides."""
         encoding = encoding or file.encoding()
         if codecs.lookup(encoding).name == "utf-8" and not file.is_packed and file.system is None:
             return file.path
@@ -115,13 +115,13 @@ class Copies:
                 while chunk := text.read(_CHUNK).encode():
                     left -= copy.write(chunk)
                     if left < 0:
-                        raise InvalidFile("would take more than half of the free disk as plain text", file=file.name)
+                        raise InvalidFile("must take at most half of the free disk when decompressed", file=file.name)
             self._paths[file.path] = path
         return self._paths[file.path]
 
 
 def kind_of(file: SourceFile) -> str:
-    """What kind of file this is, by its name or, if that does not tell, by how it begins."""
+    """Find the kind of a file by its name or, if that does not tell, by its first bytes."""
     by_name = _kind_by_name(file.path)
     if by_name is not None:
         return by_name
@@ -134,8 +134,8 @@ def kind_of(file: SourceFile) -> str:
         return DUCKDB
     if b"\0" in start and not start.startswith(tuple(_MARKS)):
         known_kinds = ", ".join((*_KINDS, DUCKDB, SQLITE))
-        cure = "Open it with the package that knows it, and give the table that comes of it"
-        raise InvalidFile(f"is of no kind that is known: {known_kinds}. {cure}.", file=file.name)
+        cure = "Open it with a package that can read it, and give the table that you get"
+        raise InvalidFile(f"must be of one of the kinds {known_kinds}, and is not. {cure}.", file=file.name)
     return JSON if start.lstrip()[:1] in (b"{", b"[") else TEXT
 
 
@@ -145,16 +145,16 @@ def _kind_by_name(path: str) -> str | None:
 
 
 class _Disk:
-    """The disk of this machine, asked as the file systems of fsspec are."""
+    """The disk of this machine, with the methods of a file system of fsspec."""
 
     isfile, isdir = staticmethod(os.path.isfile), staticmethod(os.path.isdir)
 
     def find(self, folder: str) -> list[str]:
-        """The files in a folder, at any depth."""
+        """List the files in a folder, at any depth."""
         return [str(path) for path in Path(folder).rglob("*") if path.is_file()]
 
     def glob(self, pattern: str) -> list[str]:
-        """The files that fit a pattern, and those in folders that do."""
+        """List the files that fit a pattern, and the files in folders that fit it."""
         paths = glob.glob(pattern, recursive=True)
         return list(
             {file for path in paths for file in (self.find(path) if self.isdir(path) else [path] * self.isfile(path))}
@@ -162,7 +162,7 @@ class _Disk:
 
 
 def file_system(where: str) -> tuple[Any, str]:
-    """The file system of an address, None for the disk, and the path in it."""
+    """Find the file system of an address, which is None for the disk, and the path in it."""
     if not is_address(where):
         return None, where
     if where.lower().startswith("file://"):
@@ -177,22 +177,22 @@ def file_system(where: str) -> tuple[Any, str]:
             if isinstance(error, ValueError) and _UNKNOWN not in str(error):
                 raise
             if isinstance(error, ValueError) and scheme not in _PACKAGES:
-                must = "a path, s3://, gs://, az://, https://, postgresql:// or what else fsspec reads"
+                must = "a path, s3://, gs://, az://, https://, postgresql:// or an address that fsspec can read"
                 raise InvalidFile(
-                    f"is at no address that is known: a log is at {must}", file=without_password(where)
+                    f"is not a known kind of address. A log can be at {must}", file=without_password(where)
                 ) from None
-            install = f"pip install {_PACKAGES[scheme]}" if scheme in _PACKAGES else str(error)
+            install = f"Run pip install {_PACKAGES[scheme]}" if scheme in _PACKAGES else str(error)
             download = ", or download the file first" if scheme.startswith("http") else ""
             raise MissingPackage(
-                f"{without_password(where)} needs a package that is not there: {install}{download}"
+                f"{without_password(where)} needs a package that is not there. {install}{download}"
             ) from error
         return system, root
 
 
 def files_at(where: str) -> list[SourceFile]:
-    """The files at a path, in a folder, of a pattern or at an address, `part-2` before `part-10`.
+    """List the files at a path, in a folder, of a pattern or at an address, with `part-2` before `part-10`.
 
-    A note beside the data is no log, nor is what engines leave there, such as `_SUCCESS`.
+    Files of other kinds in the same folder, such as a README or the `_SUCCESS` of an engine, are left out.
     """
     system, root = file_system(where)
     with in_a_sentence(where, without_password(where)):
@@ -205,14 +205,14 @@ def files_at(where: str) -> list[SourceFile]:
             paths = [path for path in paths if _kind_by_name(path) is not None] or paths
     if not paths:
         raise InvalidFile(
-            f"has no file {'that fits it' if glob.has_magic(root) else 'in it'}", file=without_password(where)
+            f"{'fits no file' if glob.has_magic(root) else 'has no file in it'}", file=without_password(where)
         )
     return [SourceFile(path, system) for path in sorted(paths, key=by_number)]
 
 
 def _listed(root: str, system: Any) -> list[str]:
-    """All files at a path, in a folder or of a pattern."""
-    if root.startswith(("http://", "https://")) or system.isfile(root):  # a question mark of the web is no pattern
+    """List all files at a path, in a folder or of a pattern."""
+    if root.startswith(("http://", "https://")) or system.isfile(root):  # a question mark in a URL makes no pattern
         return [root]
     if glob.has_magic(root) and not system.isdir(root):
         return list(system.glob(root))
@@ -222,13 +222,13 @@ def _listed(root: str, system: Any) -> list[str]:
 
 
 def by_number(path: str) -> list[Any]:
-    """What sorts names as people do: numbers by their size."""
+    """A key that sorts names with numbers by the size of the numbers."""
     parts = re.split(r"(\d+)", path)
     return [*((int(part), part) if place % 2 else part for place, part in enumerate(parts))]
 
 
 def _base(root: str) -> str:
-    """The folder in which a pattern, or a folder, looks for files."""
+    """The folder in which to look for the files of a pattern or a folder."""
     parts = Path(root).parts
     fixed = next((place for place, part in enumerate(parts) if glob.has_magic(part)), len(parts))
     return Path(*parts[:fixed]).as_posix()
@@ -239,8 +239,8 @@ def _is_hidden(part: str) -> bool:
 
 
 def _refuse_tables(where: str, paths: Iterable[str], base: str, system: Any) -> None:
-    """Refuse files of a table that keeps a list of its files: some of them may not belong to it any more."""
-    if system is not None:  # where every look is a request: what was listed tells of the tables below
+    """Refuse files of a table that keeps a list of its files, because some files may no longer belong to it."""
+    if system is not None:  # every look is a request, so only folders whose listed files show a table are looked at
         paths = [path for path in paths if {"_delta_log", "metadata"}.intersection(Path(path).parts)]
     folders = {parent.as_posix() for path in (f"{base}/any", *paths) for parent in Path(path).parents}
     disk = system or _Disk()
@@ -250,5 +250,5 @@ def _refuse_tables(where: str, paths: Iterable[str], base: str, system: Any) -> 
             kind = "a Delta table" if is_delta else "an Iceberg table"
             address = folder if system is None else system.unstrip_protocol(folder)
             lines = "\n".join(_TWO_LINES[kind]).format(folder=address)
-            problem = f"is, or is part of, {kind}, which has a list of the files that count. These lines open it:"
+            problem = f"is, or is part of, {kind}, which keeps a list of its files. These lines open it:"
             raise InvalidFile(f"{problem}\n{lines}", file=without_password(where))

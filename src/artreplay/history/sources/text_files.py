@@ -1,4 +1,4 @@
-"""Logs in text: CSV of every dialect and JSON lines, read by DuckDB; labels and numbers are checked by us."""
+"""Logs in text, which are CSV of any dialect and JSON lines. DuckDB reads them, and we check labels and numbers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _FLAGS = {"true": 1.0, "false": 0.0}
 _DELIMITERS = ("\t", ";", "|", ",")
 _WITH_COMMA = re.compile(r"\s*[+-]?\d*,\d+\s*")
 _PLAIN = {"delim": ",", "quote": '"', "escape": '"', "skip": 0, "header": True, "comment": ""}
-_LONGEST = 1 << 21  # bytes of a line that DuckDB takes
+_LONGEST = 1 << 21  # bytes of the longest line that DuckDB reads
 _OPTION_CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "delim": (lambda value: _is_character(value) and value != "", "one character"),
     "quote": (lambda value: _is_character(value), "one character, or none"),
@@ -43,7 +43,7 @@ _OPTIONS = (*_OPTION_CHECKS, "sep", "escape", "nullstr", "new_line", "null_paddi
 
 
 def checked_options(csv: Mapping[str, Any] | None) -> dict[str, Any]:
-    """How a caller says that CSV is written: options of DuckDB's `read_csv`, and an encoding that Python knows.
+    """Check what a caller says about CSV: options of DuckDB's `read_csv`, and an encoding that Python knows.
 
     >>> checked_options({"sep": ";", "decimal_separator": ","})
     {'delim': ';', 'decimal_separator': ','}
@@ -51,13 +51,13 @@ def checked_options(csv: Mapping[str, Any] | None) -> dict[str, Any]:
     options = {"delim" if name == "sep" else name: value for name, value in (csv or {}).items()}
     for name, value in options.items():
         if name not in _OPTIONS:
-            raise InvalidParameter(f"must be made of {', '.join(_OPTIONS)}, got {name!r}", parameter="csv")
+            raise InvalidParameter(f"must have only the options {', '.join(_OPTIONS)}, got {name!r}", parameter="csv")
         good, expected = _OPTION_CHECKS.get(name, (lambda value: True, ""))
         if not good(value):
             raise InvalidParameter(f"option {name} must be {expected}, got {value!r}", parameter="csv")
     if options.get("delim") == options.get("quote", '"'):
         raise InvalidParameter(
-            f"options delim and quote must be two characters, got {options['delim']!r} for both", parameter="csv"
+            f"options delim and quote must be different, got {options['delim']!r} for both", parameter="csv"
         )
     return options
 
@@ -68,13 +68,13 @@ def _is_character(value: Any) -> bool:
 
 def _is_encoding(name: Any) -> bool:
     try:
-        return isinstance(name, str) and codecs.lookup(name)._is_text_encoding  # which rot13 and hex are not
+        return isinstance(name, str) and codecs.lookup(name)._is_text_encoding  # rot13 and hex are not of this kind
     except (LookupError, ValueError):
         return False
 
 
 class TextFiles(FileSource):
-    """Text in columns; labels are as they are written, rewards are numbers."""
+    """Text files with columns. Labels are kept as they are written, and rewards are numbers."""
 
     written = True
     label_of: Callable[[str], Label] = staticmethod(as_label)
@@ -88,7 +88,7 @@ class TextFiles(FileSource):
 
     @property
     def dialect(self) -> str | None:
-        """How the text of the first file is written, where it is not plain CSV."""
+        """A description of how the text of the first file is written, or None if it is plain CSV."""
         encoding = self._encoding or self.files[0].encoding()
         values_by_name = {**self._options, "encoding": encoding, "decimal_separator": "," if self._has_commas else "."}
         plain = {**_PLAIN, "encoding": "utf-8", "decimal_separator": "."}
@@ -101,14 +101,14 @@ class TextFiles(FileSource):
         if len(names) == 1 or (names and names[0].startswith("sep=")):
             problem = f"must have a column for each value, got {', '.join(map(repr, names))}"
             raise InvalidHistory(problem, file=self.files[0].name).advising(
-                'say what separates them, as in csv={"delim": ";"}, or skip lines before the header, csv={"skip": 1}',
-                'say what separates them, as in --csv "delim=;", or skip lines before the header, --csv skip=1',
+                'Say what separates them, as in csv={"delim": ";"}, or skip lines before the header by csv={"skip": 1}',
+                'Say what separates them, as in --csv "delim=;", or skip lines before the header by --csv skip=1',
             )
         return names
 
     @cached_property
     def _options(self) -> dict[str, Any]:
-        """How all files are written: as the caller said, else as DuckDB finds in the first one."""
+        """How all files are written. DuckDB finds out from the first file what the caller did not say."""
         return _sniffed(self._path_of(self.files[0]), self._asked)
 
     def _path_of(self, file: SourceFile) -> str:
@@ -134,12 +134,12 @@ class TextFiles(FileSource):
             yield from arrow_reader(rows)
 
     def labels(self, table: Any, name: str) -> Any:
-        """A column of a batch as labels: each text is a number or a text for itself, so that later rows change none."""
+        """Read a column of a batch as labels. Whether a text is a number does not depend on other rows."""
         import pyarrow as pa
 
         column = table.to_native().column(name)
         if column.null_count:
-            return column  # the row is named by whoever checks labels
+            return column  # the check of labels will name the row
         distinct = column.unique().to_pylist()
         labels = {}
         for text in distinct:
@@ -155,7 +155,7 @@ class TextFiles(FileSource):
         return [labels[text] for text in column.to_pylist()]
 
     def numbers(self, table: Any, name: str, what: str) -> Floats:
-        """A column of a batch as numbers; the first text that is not one is refused with its row."""
+        """Read a column of a batch as numbers, and refuse the first text that is not one."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -163,17 +163,19 @@ class TextFiles(FileSource):
         if self._has_commas:
             row = pc.index(pc.match_substring(column, "."), True).as_py()
             if row >= 0:
-                problem = f"is {column[row].as_py()!r}, expected a number without a point: decimal_separator is a comma"
+                problem = (
+                    f"is {column[row].as_py()!r}, expected a number without a point, as decimal_separator is a comma"
+                )
                 raise InvalidHistory(problem, what=what, row=row, column=name)
             column = pc.replace_substring(column, ",", ".")
         try:
             return np.asarray(column.cast(pa.float64()).fill_null(math.nan))
-        except pa.ArrowInvalid:  # one of them is no number, or written in a way that Python knows
+        except pa.ArrowInvalid:  # a text is not a number, or a number that only Python can read
             texts = enumerate(column.to_pylist())
             return np.array([math.nan if text is None else _number(text, row, what, name) for row, text in texts])
 
     def context(self, table: Any, name: str, known: Any) -> Any:
-        """A column of a batch as contexts: numbers or flags if all of its texts are, else texts."""
+        """Read a column of a batch as contexts: numbers or booleans if all of its texts are, else texts."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -183,7 +185,7 @@ class TextFiles(FileSource):
         if pc.all(pc.is_in(pc.utf8_lower(column), pa.array([*_FLAGS, None]))).as_py():
             return pc.equal(pc.utf8_lower(column), "true")
         if known is None and pc.any(pc.match_substring_regex(column, r"^\s*[+-]?0[0-9]")).as_py():
-            return column  # such as 007, which is no number for labels either
+            return column  # a text such as 007 is not a number for labels either
         plain = pc.replace_substring(column, ",", ".") if self._has_commas else column
         try:
             return plain.cast(pa.float64())
@@ -192,7 +194,7 @@ class TextFiles(FileSource):
 
 
 class JsonFiles(TextFiles):
-    """One object of JSON in each line, or an array of them; values are of the types that JSON has."""
+    """Files with an object of JSON in each line, or with an array of objects."""
 
     dialect = None
 
@@ -206,7 +208,7 @@ class JsonFiles(TextFiles):
             return []
         _check_end(path, file.name)
         options = {"maximum_depth": 1, "hive_partitioning": False}
-        with shared_cursor() as database:  # whose own function refuses keys that differ only in case
+        with shared_cursor() as database:  # DuckDB itself refuses keys that differ only in case
             return [str(name) for name in database.sql(f"FROM {_call('read_json', path, options)} LIMIT 0").columns]
 
     def _batches_of(self, file: SourceFile, columns: Sequence[str]) -> Iterator[Any]:
@@ -218,21 +220,21 @@ class JsonFiles(TextFiles):
 
     @staticmethod
     def label_of(text: str) -> Label:
-        """A label that is written as JSON."""
+        """Read a label that is written as JSON."""
         value = json.loads(text)
         if isinstance(value, bool) or not isinstance(value, (str, int)):
-            raise InvalidHistory(f"is {text}: labels must be texts or whole numbers", what="unit")
+            raise InvalidHistory(f"is {text}, expected a text or a whole number", what="unit")
         return value
 
     def context(self, table: Any, name: str, known: Any) -> Any:
-        """A column of a batch as contexts, of the types that JSON has."""
+        """Read a column of a batch as contexts of the types that JSON has."""
         column = table.to_native().column(name)
         encoded = column.combine_chunks().dictionary_encode()
         values = [json.loads(text) for text in encoded.dictionary.to_pylist()]
         return [None if place is None else values[place] for place in encoded.indices.to_pylist()]
 
     def order(self, table: Any, name: str) -> Any:
-        """A column of a batch to order by: texts without the quotes of JSON."""
+        """Read the column of a batch that orders rows, as texts without the quotes of JSON."""
         import pyarrow.compute as pc
 
         return pc.utf8_trim(table.to_native().column(name), '"')
@@ -251,25 +253,25 @@ def _number(text: str, row: int, what: str, name: str) -> float:
 
 
 def _sniffed(path: str, options: dict[str, Any]) -> dict[str, Any]:
-    """How a file is written: as the caller said, else as DuckDB finds."""
+    """Find out how a file is written. DuckDB finds out what the caller did not say."""
     import duckdb
 
     options = {"header": True, "comment": ""} | options
     if not options["header"]:
-        options = {"skip": 0} | options  # DuckDB would pass over rows that do not look like the others
+        options = {"skip": 0} | options  # otherwise DuckDB would skip rows that do not look like the others
     call = _call("sniff_csv", path, options | {"all_varchar": True})
     try:
         with shared_cursor() as database:
             (answer,) = database.sql(f"SELECT Delimiter, Quote, Escape, SkipRows, Columns FROM {call}").fetchall()
-    except duckdb.Error:  # lines that are not alike, perhaps: reading them will name one
+    except duckdb.Error:  # perhaps lines differ in their columns, and an error while reading will name one
         return _PLAIN | options
     delimiter, quote, escape, skip, columns = answer
-    if len(columns) == 1 and "delim" not in options:  # perhaps because a row is cut off: what is in the header counts
+    if len(columns) == 1 and "delim" not in options:  # perhaps a row is cut off, so the header decides
         header = columns[0]["name"]
         delimiter = max(_DELIMITERS, key=header.count)
         if delimiter in header:
             return _sniffed(path, {**options, "delim": delimiter})
-    quote = '"' if quote == "(empty)" else quote  # values with quotes may come later
+    quote = '"' if quote == "(empty)" else quote  # later rows may have values with quotes
     return {
         "delim": delimiter,
         "quote": quote,
@@ -279,7 +281,7 @@ def _sniffed(path: str, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _call(function: str, path: str, options: Mapping[str, Any]) -> str:
-    """A call of a function of DuckDB that reads a file."""
+    """Write the call of a DuckDB function that reads a file."""
     arguments = [f"{name}={_literal(value)}" for name, value in options.items()]
     return f"{function}({', '.join([_literal(glob.escape(path)), *arguments])})"
 
@@ -291,7 +293,7 @@ def _literal(value: Any) -> str:
 
 
 def _check_last_line(path: str, name: str) -> None:
-    """Refuse a last line that is too long for DuckDB, which would pass over it without a word."""
+    """Refuse a last line that is too long for DuckDB, which would skip it silently."""
     with open(path, "rb") as file:
         file.seek(-min(_LONGEST, os.path.getsize(path)), os.SEEK_END)
         end = file.read()
@@ -300,9 +302,9 @@ def _check_last_line(path: str, name: str) -> None:
 
 
 def _check_end(path: str, name: str) -> None:
-    """Refuse an array of JSON that is cut off after a comma, which DuckDB takes for a whole one."""
+    """Refuse an array of JSON that is cut off after a comma, because DuckDB does not notice that."""
     with open(path, "rb") as file:
         start = file.read(64).lstrip()
         file.seek(-min(64, os.path.getsize(path)), os.SEEK_END)
         if start.startswith(b"[") and not file.read().rstrip().endswith(b"]"):
-            raise InvalidFile("is cut off: it begins with [ and does not end with ]", file=name)
+            raise InvalidFile("must end with ], because it begins with [. It seems to be cut off", file=name)

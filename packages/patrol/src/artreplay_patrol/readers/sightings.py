@@ -49,7 +49,7 @@ class Rows(NamedTuple):
 
 
 class Joined(NamedTuple):
-    """Rows of which each is on a way, and what there is to say about that."""
+    """Rows that each lie on a way, and what there is to say about that."""
 
     rows: Rows
     notes: tuple[str, ...]

@@ -124,7 +124,7 @@ def _legend(view: View) -> str:
 
 
 def _places(view: View, frame: tuple[float, float, float, float]) -> str:
-    """A numbered mark for each place; one that would hide another stands aside, with a line to where it belongs."""
+    """Draw a numbered mark for each place. A mark that would hide another is moved, with a line to its place."""
     if view.plan is None or view.places is None:
         return ""
     largest = max(item.level for item in view.plan.items)

@@ -74,7 +74,7 @@ def outline(view: View) -> Outline:
 
 
 def _draw_boxes(figure: Figure, axes: Axes, view: View, layer: Layer) -> None:
-    """The boxes, cut off at the boundary; those of which too little is known are hatched."""
+    """Draw the boxes, cut off at the boundary. Boxes about which too little is known are hatched."""
     corners = np.array([(0, 0), (1, 0), (1, 1), (0, 1)])
     unknown = np.zeros(len(view.boxes), np.bool_) if layer.unknown is None else layer.unknown
     drawn = ~unknown & ~np.isnan(layer.values)
@@ -128,7 +128,7 @@ def _draw_scale(axes: Axes, view: View) -> None:
 
 
 def _draw_places(axes: Axes, view: View) -> None:
-    """Each place with its number, larger where the effort is; one that would hide another stands aside, with a line."""
+    """Draw each place with its number, larger for more effort. A mark that would hide another is moved, with a line."""
     plan, places = view.plan, view.places
     if plan is None or places is None:
         return

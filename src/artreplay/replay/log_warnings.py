@@ -1,17 +1,32 @@
-"""What is odd about the contexts of a log for the base that is to learn from it."""
+"""What a user is warned of when a policy is made: a horizon that is too short, contexts that are odd."""
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Iterator
 
 import numpy as np
 
-from artreplay.algorithms import ArmAlgorithm
+from artreplay.algorithms import Algorithm, ArmAlgorithm
 from artreplay.replay.bases import Base
 from artreplay.replay.log import BaseLog
 
 FEW_ROWS = 20  # of an arm in a segment
 ODD_SHARE = 0.05  # of the values of a column: beyond the scale, or not among those of a category
+
+
+def warn_of_short_horizon(base: Algorithm, rows: int) -> None:
+    """Warn of a horizon that is too short for the arms or for the rows of the log, and say what that does."""
+    why = base.why_horizon_is_short(rows)
+    if why is not None:
+        warnings.warn(why, stacklevel=_callers_level())
+
+
+def warn_about_contexts(base: Base, log: BaseLog) -> None:
+    """Say what is odd about the contexts of a log for a base."""
+    for sentence in odd_about_contexts(base, log):
+        warnings.warn(sentence, stacklevel=_callers_level())
 
 
 def odd_about_contexts(base: Base, log: BaseLog) -> Iterator[str]:
@@ -36,3 +51,11 @@ def odd_about_contexts(base: Base, log: BaseLog) -> Iterator[str]:
                 f"{odd / len(log.history):.0%} of the values of {column!r} in the log lie beyond its scale or are "
                 "none of its values. Take Contexts from this log, with Contexts.from_history"
             )
+
+
+def _callers_level() -> int:
+    """Return the stack level of the first caller outside this package, so that a warning names the user's line."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith("artreplay."):
+        level, frame = level + 1, frame.f_back
+    return level
