@@ -41,8 +41,8 @@ test-pythons:
 
 # Also the long checks, all as users run it: every combination, ten times the random cases, 400 replications, bounds
 # checked, real databases, a browser, a cluster.
-# What is missing of the last two fails, unless ALLOW_MISSING=1.
-test-all: $(VENV)/.all lint
+# What is missing of the last two fails, unless ALLOW_MISSING=1. Other libraries have an environment of their own.
+test-all: $(VENV)/.all .venv-peers/.ready lint
 	@$(BESIDE) $(ONE_THREAD) ARTREPLAY_THOROUGH=1 $(BIN)/python -m pytest -n 2 --dist loadgroup $(TESTS); $(BOTH)
 
 lint: $(VENV)/.dev
@@ -110,7 +110,7 @@ bench-contexts: .venv-contexts/.ready
 
 .venv-peers/.ready: pyproject.toml constraints.txt
 	$(RUN_PYTHON) -m venv .venv-peers
-	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[ml]' -e ./reproduction PyXAB river mabwiser
+	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[ml]' -e ./packages/patrol -e ./reproduction PyXAB river mabwiser
 	@touch $@
 
 # numba 0.68, which constraints.txt names, is made for no Python after 3.15.

@@ -70,6 +70,15 @@ def wrong_logs(rows: list[Row]) -> str:
     return table(["", *kinds], lines)
 
 
+def by_attack(rows: list[Row]) -> str:
+    """Regret by the attack, one attack in each line."""
+    attacks = list(dict.fromkeys(row["setting"] for row in rows))
+    columns = list(dict.fromkeys((row["algorithm"], row["drift"]) for row in rows))
+    found = {(row["setting"], row["algorithm"], row["drift"]): row for row in rows}
+    heads = [name if drift == "0" else f"{name}, drift={drift}" for name, drift in columns]
+    return table(["", *heads], [[at, *(measured(found.get((at, *column))) for column in columns)] for at in attacks])
+
+
 def reading_of_wrong_logs(rows: list[Row]) -> str:
     """What share of the log is read, by what is wrong with it."""
     kinds = list(dict.fromkeys(row["setting"] for row in rows))
@@ -131,6 +140,7 @@ TABLES: dict[str, tuple[str, Callable[[list[Row]], str]]] = {
     "stale": ("stale", wrong_logs),
     "reading": ("stale", reading_of_wrong_logs),
     "alarms": ("alarms", alarm_shares),
+    "poisoned": ("poisoned", by_attack),
     "speed": ("speed", rates),
     "start": ("start", starts),
     "flight": ("flight", in_flight),

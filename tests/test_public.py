@@ -16,7 +16,7 @@ NAMES = {
     "compiled",
     "compiling", "drift", "environments", "errors", "index_history", "load", "open_history", "plots", "psi", "simulate",
     "testing", "append_history", "compact_history", "Decision", "Study", "CellRegression", "PointRegression",
-    "Contexts", "ContextRegression", "Numeric",
+    "Contexts", "ContextRegression", "Numeric", "adapters",
 }  # fmt: skip
 ENVIRONMENTS = {
     "ArmEnvironment", "KArmed", "Linear", "Metric", "OwnEnvironment", "PiecewiseLinear", "PointEnvironment",

@@ -10,7 +10,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from artreplay import compiling, environments, errors, testing
+from artreplay import adapters, compiling, environments, errors, testing
 from artreplay.algorithms import (
     IDS,
     KLUCB,
@@ -93,6 +93,7 @@ __all__ = [
     "Totals",
     "TreeAllocation",
     "TreeUCB",
+    "adapters",
     "append_history",
     "bonus",
     "compact_history",

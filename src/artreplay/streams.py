@@ -158,7 +158,7 @@ def beta(key: np.uint64, purpose: int, unit: int, number: int, a: float, b: floa
 
 
 def uniforms_at(key: Any, purpose: int, unit: Any, number: Any) -> Floats:
-    """The draws of `uniform` at many units and numbers, all at once. Arrays of different shapes are broadcast."""
+    """Draw as `uniform` does at many units and numbers together. Arrays of different shapes are broadcast."""
     unit, number = np.asarray(unit, np.uint64), np.asarray(number, np.uint64)
     last = np.uint64(purpose) << _PURPOSE
     a, _ = philox(number & _LOW, number >> _HALF, unit & _LOW, last, key & _LOW, key >> _HALF)

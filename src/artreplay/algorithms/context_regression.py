@@ -259,7 +259,7 @@ class ContextRegression(ArmAlgorithm):
         self.reseed(seed)
 
     def _prior(self) -> Prior:
-        """What is believed before the first row."""
+        """Return what is believed before the first row."""
         if self.rate is None:
             return WEAK
         share = float(self.scaled(checked_number("rate", self.rate)))

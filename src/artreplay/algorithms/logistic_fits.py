@@ -15,7 +15,7 @@ STEEPEST = 30.0  # beyond this the logistic function is flat
 
 
 class Prior(NamedTuple):
-    """What is believed of the weights of a fit before its first row: independent normal distributions."""
+    """Says what is believed of the weights of a fit before its first row: independent normal distributions."""
 
     constant: float = 0.0  # the mean of the constant; that of all other weights is 0
     constant_variance: float = 10.0

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, Protocol, cast
 
@@ -33,6 +34,10 @@ from artreplay.replay import (
     used_counts,
 )
 from artreplay.streams import DELAY, REWARD, mixed, uniform
+
+_PLAYS = 10  # of a replication, before a draw in the same call of each of them is called the base's own
+# The methods of a base in which it calls what the user brought.
+_CALLS = ("propose_over", "update", "update_logged", "value", "note_unread", "checked_number", "cell_name", "reseed")
 
 
 class PlayedUnit(NamedTuple):
@@ -70,23 +75,66 @@ def play_by_asking(setting: Setting, outputs: Outputs, report: Callable[[int], N
     """Play all replications, one after another."""
     for replication in range(setting.replications):
         before = shared_generators()
-        with np.errstate(over="ignore"):  # counters of random draws may wrap around
-            _play(setting, outputs, replication)
+        _play(setting, outputs, replication)
         if isinstance(setting.base, ObjectBase) and before != shared_generators():
-            raise InvalidParameter(
-                f"{type(setting.user_base).__qualname__} draws from the shared generator of `random` or "
-                "`numpy.random`, "
-                "so the same seed would not give the same result. Let it keep its own generator as an attribute, or "
-                "offer reseed(key)"
-            )
+            _check_draws(setting, replication)
         report(replication + 1)
 
 
-def _play(setting: Setting, outputs: Outputs, replication: int) -> None:
+def _check_draws(setting: Setting, replication: int) -> None:
+    """Refuse a base that draws from a generator that everything shares; another thread, or the world, may.
+
+    Up to its first such draw a base does the same each time it plays, so that it draws in the same call. Of what others
+    draw meanwhile nothing falls into that call time after time.
+    """
+    outputs = replace(setting, replications=replication + 1).outputs()
+    suspects: set[int] | None = None
+    for _ in range(_PLAYS):
+        calls = _Calls()
+        _play(setting, outputs, replication, calls)
+        suspects = calls.draws if suspects is None else suspects & calls.draws
+        if not suspects:
+            return
+    raise InvalidParameter(
+        f"{type(setting.user_base).__qualname__} draws from the shared generator of `random` or `numpy.random`, so the "
+        "same seed would not give the same result. Let it keep its own generator as an attribute, or offer reseed(key)"
+    )
+
+
+class _Calls:
+    """Counts the calls of a base, and notes in which of them a generator that everything shares was drawn from."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.draws: set[int] = set()
+
+    def watch(self, base: ObjectBase) -> None:
+        """Count the calls of this base from now on."""
+        for name in _CALLS:
+            setattr(base, name, partial(self._call, getattr(base, name)))
+
+    def _call(self, method: Callable[..., Any], *arguments: Any) -> Any:
+        self.count += 1
+        number, before = self.count, shared_generators()
+        try:
+            return method(*arguments)
+        finally:
+            if before != shared_generators():
+                self.draws.add(number)
+
+
+def _play(setting: Setting, outputs: Outputs, replication: int, calls: _Calls | None = None) -> None:
+    with np.errstate(over="ignore"):  # counters of random draws may wrap around
+        _play_rounds(setting, outputs, replication, calls)
+
+
+def _play_rounds(setting: Setting, outputs: Outputs, replication: int, calls: _Calls | None) -> None:
     numbers = np.array([replication])
     key = world_keys(setting.seed, numbers)
     world = _world(setting, key)
     policy = _policy(setting, world)
+    if calls is not None and isinstance(policy.drive.base, ObjectBase):
+        calls.watch(policy.drive.base)
     policy.drive.base.component.reseed(setting.base_keys(numbers)[0])
     total = 0.0
     late: list[tuple[int, int, Any, Any, dict[str, Any]]] = []
@@ -125,7 +173,7 @@ def _play(setting: Setting, outputs: Outputs, replication: int) -> None:
 
 
 def _world(setting: Setting, key: Words) -> Replication:
-    """The world of a replication."""
+    """Return the world of a replication."""
     env = setting.env
     if isinstance(env, ContextEnvironment):
         return ContextReplication(setting, env, key)

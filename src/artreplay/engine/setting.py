@@ -226,12 +226,12 @@ def _check_base(ready: Base, env: ArmEnvironment | PointEnvironment) -> None:
 
 
 def frozen_contexts(base: Base) -> Contexts | None:
-    """The contexts that an algorithm hears of; an object of the user's own may hear of any."""
+    """Return the contexts that an algorithm hears of. An object of the user's own may hear of any."""
     return base.contexts if isinstance(base, Algorithm) else None
 
 
 def _check_contexts(ready: Base, env: ArmEnvironment | PointEnvironment) -> None:
-    """What a base wants to know of each round must be in the world."""
+    """Refuse a world that lacks what a base wants to know of each round."""
     if not ready.contextual:
         return
     name, contexts = type(ready.thing).__qualname__, frozen_contexts(ready)

@@ -121,7 +121,7 @@ class Worker:
 
 
 def _state_that_counts(base: Base, rows: list[int]) -> Ints:
-    """The state of a base that has counted the rows of each segment of a log."""
+    """Return the state of a base that has counted the rows of each segment of a log."""
     again: Any = as_base(base.thing)
     again.count_log(rows)
     return packed(again.component)[1]

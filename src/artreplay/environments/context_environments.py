@@ -28,14 +28,14 @@ MOST_OF_A_VALUE = 1.5  # what a value of a category adds to the logit of an arm,
 
 
 class Drawn(NamedTuple):
-    """Contexts, and what each arm earns in them."""
+    """Contains contexts and what each arm earns in them."""
 
     contexts: dict[str, Any]  # a column for each name
     means: Floats  # (context, arm)
 
 
 class LoggedRows(NamedTuple):
-    """The rows of a log."""
+    """Contains the rows of a log."""
 
     contexts: dict[str, Any]
     arms: Ints
@@ -75,11 +75,11 @@ class ContextEnvironment(ArmEnvironment):
         raise NotImplementedError
 
     def rounds(self, key: Any, first: int, last: int) -> Drawn:
-        """The contexts of these online rounds of the world with this key."""
+        """Draw the contexts of online rounds of the world with this key, from `first` to the one before `last`."""
         return self._drawn(key, CONTEXT, np.arange(first, last))
 
     def log_rows(self, key: Any, rows: int) -> LoggedRows:
-        """The log of the world with this key. A shorter log is the beginning of a longer one."""
+        """Draw the log of the world with this key. A shorter log is the beginning of a longer one."""
         numbers = np.arange(rows)
         contexts, means = self._drawn(key, LOG_CONTEXT, numbers)
         draw = uniforms_at(key, LOG_UNIT, 0, numbers)
@@ -106,7 +106,7 @@ class ContextEnvironment(ArmEnvironment):
         return History(rows.arms, rows.rewards, contexts=rows.contexts)
 
     def history_of(self, key: Any, rows: int, base: Any) -> History:
-        """The log of the world with this key, with the labels of a base, and with contexts if it hears of them."""
+        """Draw the log of a world with the labels of a base, and with contexts if the base hears of them."""
         logged = self.log_rows(key, rows)
         labels = list(base.arms) if hasattr(base, "arms") else list(range(self.n_arms))
         contexts = as_contexts(logged.contexts, rows) if base.contextual else None
@@ -116,11 +116,11 @@ class ContextEnvironment(ArmEnvironment):
         return self.draw(key, uniforms_at(key, purpose, np.arange(self.n_draws), numbers[:, None]))
 
     def worlds(self, keys: Words, base_keys: Words) -> Any:
-        """The replications with these keys."""
+        """Return the replications with these keys."""
         return WorldKeys(keys, base_keys)
 
     def stack(self, worlds: Any, law: Law | None = None, contexts: Contexts | None = None, horizon: int = 1) -> Any:
-        """The rewards of these worlds for `horizon` rounds, for a base that sees `contexts`, if it sees any."""
+        """Return the rewards of these worlds for `horizon` rounds, for a base that hears of `contexts`, if of any."""
         ahead = min(horizon, ROUNDS_AHEAD)
         return ContextRewards(
             worlds,
@@ -135,7 +135,7 @@ class ContextEnvironment(ArmEnvironment):
         )
 
     def draw_ahead(self, rewards: ContextRewards, contexts: Contexts | None) -> Drawn:
-        """Draw the rounds that these rewards lack, from the one that was asked for; `contexts` is what a base sees."""
+        """Draw the rounds that these rewards lack, from the one that was asked for, as `contexts` encodes them."""
         first = int(rewards.round[0])
         drawn = self.rounds(rewards.key[0], first, first + len(rewards.mean))
         rewards.mean[:] = drawn.means
@@ -160,7 +160,7 @@ class LinearContexts(ContextEnvironment):
         super().__init__(n_arms, Contexts({f"x{at}": Numeric(-1, 1) for at in range(dim)}), dim, log)
 
     def draw(self, key: Any, draws: Floats) -> Drawn:
-        """Numbers, and their sums with the weights of each arm."""
+        """Draw the numbers, and add them up with the weights of each arm."""
         x = 2.0 * draws - 1.0
         weights = 2.0 * uniforms(np.array([key]), THETA, self.n_arms * self.n_draws).reshape(self.n_arms, -1) - 1.0
         length = np.sqrt(_summed(weights * weights))
@@ -181,7 +181,7 @@ class SmoothContexts(ContextEnvironment):
         super().__init__(n_arms, Contexts({f"x{at}": Numeric(0, 1) for at in range(dim)}), dim, log)
 
     def draw(self, key: Any, draws: Floats) -> Drawn:
-        """Numbers, and how near they are to the point of each arm."""
+        """Draw the numbers, and see how near they are to the point of each arm."""
         points = uniforms(np.array([key]), THETA, self.n_arms * self.n_draws).reshape(self.n_arms, -1)
         squares = np.stack([_summed((draws - point) ** 2) for point in points], axis=1)
         means = 0.1 + 0.8 * np.exp(-squares / (2.0 * REACH**2))
@@ -204,7 +204,7 @@ class CategoryContexts(ContextEnvironment):
         super().__init__(n_arms, Contexts(categories=values), len(self.sizes), log)
 
     def draw(self, key: Any, draws: Floats) -> Drawn:
-        """Values, and what they add up to."""
+        """Draw the values, and add up what each is worth to each arm."""
         size = sum(self.sizes)
         effects = MOST_OF_A_VALUE * (2.0 * uniforms(np.array([key]), THETA, self.n_arms * size) - 1.0)
         of_value = effects.reshape(self.n_arms, size).T
@@ -218,7 +218,7 @@ class CategoryContexts(ContextEnvironment):
 
 
 class Classification(ContextEnvironment):
-    """Has an arm for each class of labelled rows, and draws contexts from these rows; `from_classification` makes it.
+    """Has an arm for each class of labelled rows, and draws contexts from these rows. `from_classification` makes it.
 
     Parameters
     ----------
@@ -239,7 +239,7 @@ class Classification(ContextEnvironment):
         super().__init__(len(self.labels), Contexts.from_table(columns), 1, log)
 
     def draw(self, key: Any, draws: Floats) -> Drawn:
-        """Rows of the table; the arm of the right label earns 1, all others 0."""
+        """Draw rows of the table. The arm of the right label earns 1, and all others 0."""
         rows = np.minimum((draws[:, 0] * len(self._class)).astype(np.int64), len(self._class) - 1)
         means = (self._class[rows, None] == np.arange(self.n_arms)).astype(np.float64)
         return Drawn({name: column[rows] for name, column in self._columns.items()}, means)
@@ -265,7 +265,7 @@ def from_classification(X: Any, y: Any, log: Logging = "uniform") -> Classificat
 
 
 def _varying(X: Any) -> dict[str, Any]:
-    """The columns of a table that are not the same in every row."""
+    """Return the columns of a table that are not the same in every row."""
     if isinstance(X, (np.ndarray, list, tuple)):
         array = np.asarray(X)
         if array.ndim != 2 or array.dtype.kind not in "fiub":
@@ -282,7 +282,7 @@ def _varying(X: Any) -> dict[str, Any]:
 
 
 def _summed(terms: Floats) -> Floats:
-    """The sums of rows, in a fixed order."""
+    """Add up each row, in a fixed order."""
     total: Floats = np.zeros(len(terms))
     for at in range(terms.shape[1]):
         total += terms[:, at]

@@ -12,28 +12,28 @@ from artreplay.streams import REWARD
 
 @compiled
 class ContextRows(NamedTuple):
-    """Contexts that a base is told, encoded as it wants them."""
+    """Tells a base contexts, one in each row, encoded as the base wants them."""
 
     encoded: Floats
 
     def tell(self, algorithm: Any, row: int) -> None:
-        """Make one of them the context at hand."""
+        """Make the context of a row the current one."""
         algorithm.set_context(self.encoded[row])
 
 
 @compiled
 class WithoutContexts(NamedTuple):
-    """There are no contexts, or the base wants none."""
+    """Stands for contexts where there are none, or where the base hears of none."""
 
     width: int = 0
 
     def tell(self, algorithm: Any, row: int) -> None:
-        """Nothing is said."""
+        """Do nothing."""
 
 
 @compiled
 class ContextRewards(NamedTuple):
-    """Rewards of one replication. What an arm gives in a round does not depend on what was played before."""
+    """Draws the rewards of one replication. What an arm earns in a round does not depend on what was played before."""
 
     worlds: WorldKeys
     contexts: Any  # of the rounds at hand: `ContextRows`, or none
@@ -52,7 +52,7 @@ class ContextRewards(NamedTuple):
         self.at_hand[1] = 0
 
     def introduce(self, algorithm: Any, round_: int) -> int:
-        """Tell the base the context of a round; AGAIN, or NEEDS_MEANS if it is not drawn yet."""
+        """Tell the base the context of a round. Returns AGAIN, or NEEDS_MEANS if it is not drawn yet."""
         self.round[0] = round_
         if round_ < self.at_hand[0] or round_ >= self.at_hand[1]:
             return NEEDS_MEANS
@@ -60,7 +60,7 @@ class ContextRewards(NamedTuple):
         return AGAIN
 
     def meet(self, unit: int, round_: int, slot: int) -> int:
-        """Look at a unit that is to be played; whether it is one of the arms."""
+        """Look at a unit before it is played. Returns AGAIN if it is one of the arms, else NOT_A_UNIT."""
         n_arms = self.mean.shape[1]
         if unit < 0 or unit >= n_arms * self.n_segments:
             return NOT_A_UNIT
@@ -72,26 +72,26 @@ class ContextRewards(NamedTuple):
         return AGAIN
 
     def expected(self, unit: int, slot: int) -> float:
-        """The expected reward of a unit that was met."""
+        """Return the expected reward of a unit that was met."""
         mean: float = self.mean[
             assume_nonnegative(self.round[0] - self.at_hand[0]), assume_nonnegative(unit // self.n_segments)
         ]
         return mean
 
     def played(self, unit: int, slot: int) -> int:
-        """The unit that the base learns from."""
+        """Return the unit that the base learns from."""
         return unit
 
     def name(self, unit: int, slot: int) -> int:
-        """The arm of a unit, which is written down."""
+        """Return the arm of a unit, which is written down."""
         return unit // self.n_segments
 
     def level(self, slot: int) -> int:
-        """The number of its level."""
+        """Return the number of its level, of which there is one."""
         return 0
 
     def pull(self, unit: int, round_: int, slot: int) -> float:
-        """The reward of an arm in a round, as the base sees it."""
+        """Draw the reward of an arm in a round, as the base sees it."""
         arm = assume_nonnegative(unit // self.n_segments)
         mean = self.mean[assume_nonnegative(round_ - self.at_hand[0]), arm]
         value: float = self.law.draw(self.key[0], REWARD, arm, round_, mean)

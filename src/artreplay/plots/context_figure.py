@@ -107,7 +107,7 @@ def draw_values(
 
 
 def _fixed(contexts: Contexts, column: str, context: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of all other columns."""
+    """Return the values of all other columns."""
     for name in (column, *context):
         if name not in contexts.columns:
             listed = ", ".join(map(repr, contexts.columns))
@@ -118,7 +118,7 @@ def _fixed(contexts: Contexts, column: str, context: Mapping[str, Any]) -> dict[
 
 
 def _places(contexts: Contexts, column: str) -> list[Any]:
-    """Where the column is looked at."""
+    """Return the places at which the column is looked at."""
     if column not in contexts.numeric:
         return list(contexts.categories[column])
     scale = contexts.numeric[column]
@@ -127,14 +127,14 @@ def _places(contexts: Contexts, column: str) -> list[Any]:
 
 
 def _best_arms(values: list[dict[Label, ArmValue]]) -> list[Label]:
-    """The arms to draw, in their order: all, or those that are worth most somewhere."""
+    """Return the arms to draw in their order: all of them, or those that are worth most somewhere."""
     worth = {arm: max(each[arm].worth for each in values) for arm in values[0]}
     kept = sorted(worth, key=lambda arm: -worth[arm])[:MAX_ARMS]
     return [arm for arm in worth if arm in kept]
 
 
 def _scale(axes: Axes, values: list[dict[Label, ArmValue]], arms: list[Label]) -> None:
-    """Heights from a little below the lowest forecast to a little above the highest band."""
+    """Show heights from a little below the lowest forecast to a little above the highest band."""
     forecasts = [each[arm].forecast for each in values for arm in arms]
     raised = [each[arm].forecast + each[arm].width for each in values for arm in arms]
     spread = max(raised) - min(forecasts) or 1.0
@@ -142,7 +142,7 @@ def _scale(axes: Axes, values: list[dict[Label, ArmValue]], arms: list[Label]) -
 
 
 def _draw_chosen(axes: Axes, across: Floats, chosen: list[Label], looks: Mapping[Label, tuple[str, Any]]) -> None:
-    """A strip on top, in the colour of the arm that would be played."""
+    """Draw a strip on top, in the colour of the arm that would be played."""
     step = across[1] - across[0] if len(across) > 1 else 1.0
     at_height = axes.get_xaxis_transform()
     for x, arm in zip(across, chosen, strict=True):
@@ -152,7 +152,7 @@ def _draw_chosen(axes: Axes, across: Floats, chosen: list[Label], looks: Mapping
 
 
 def _draw_logged(axes: Axes, policy: Policy, contexts: Contexts, column: str, across: Floats) -> None:
-    """Bars at the bottom: the rows of the log along the column."""
+    """Draw bars at the bottom: the rows of the log along the column."""
     history = policy.history
     if not isinstance(history, History) or history.contexts is None or len(history) == 0:
         return

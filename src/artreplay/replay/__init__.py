@@ -8,7 +8,13 @@ from artreplay.replay.drive import Drive
 from artreplay.replay.ledger import Ledger, empty_ledger, enlarged, filled_ledger
 from artreplay.replay.log import AnyHistory, BaseLog, Part, Unknown, checked_unknown, takes_totals
 from artreplay.replay.log_warnings import warn_of_short_horizon
-from artreplay.replay.object_states import shared_generators, state_difference, state_of_base
+from artreplay.replay.object_states import (
+    attributes_of,
+    reseed_generators,
+    shared_generators,
+    state_difference,
+    state_of_base,
+)
 from artreplay.replay.policy import Policy
 from artreplay.replay.reader import ledger_without_rows
 from artreplay.replay.related import Relation, checked_relation
@@ -62,6 +68,7 @@ __all__ = [
     "Relation",
     "Unknown",
     "as_base",
+    "attributes_of",
     "certify",
     "checked_relation",
     "checked_unknown",
@@ -79,6 +86,7 @@ __all__ = [
     "policy_as_bytes",
     "policy_from_bytes",
     "propose",
+    "reseed_generators",
     "rule_of",
     "settle",
     "shared_generators",

@@ -27,9 +27,8 @@ from artreplay.compiling import UNBOUNDED, Floats, Ints, check_fields, copied, e
 from artreplay.errors import InvalidAction, InvalidHistory, InvalidParameter
 from artreplay.history import Action, Contexts, History, Unit
 from artreplay.replay.certified import certify, is_certified, rule_of
-from artreplay.replay.object_states import generators_of, reseed_generator
+from artreplay.replay.object_states import reseed_generators
 from artreplay.replay.own_methods import check_signature, described, needed_by, takes_something
-from artreplay.streams import fold
 
 R = TypeVar("R", float, Floats)  # rewards
 
@@ -137,10 +136,10 @@ class OwnBase(HearsContexts):
     def _take(self, thing: object) -> None:
         """Check what any such base may declare."""
         name = type(thing).__qualname__
-        stated = getattr(thing, "reads_whole_log", False)
-        if not isinstance(stated, bool):
-            raise InvalidParameter(f"reads_whole_log of {name} must be True or False, got {stated!r}")
-        self.reads_whole_log = stated
+        for flag in ("reads_whole_log", "exact"):
+            if not isinstance(stated := getattr(thing, flag, False), bool):
+                raise InvalidParameter(f"{flag} of {name} must be True or False, got {stated!r}")
+        self.reads_whole_log = getattr(thing, "reads_whole_log", False)
         if (own_range := getattr(thing, "reward_range", None)) is not None:
             self.reward_range = checked_range(own_range)
 
@@ -387,9 +386,8 @@ class ObjectBase(OwnBase):
         """Pass a key on to an object that draws at random, or to the generators it keeps."""
         if hasattr(self.thing, "reseed"):
             self.thing.reseed(int(key))
-            return
-        for number, generator in enumerate(generators_of(self.thing)):
-            reseed_generator(generator, fold(int(key), number))
+        else:
+            reseed_generators(self.thing, int(key))
 
     # -- units and rewards --------------------------------------------------------------------------------------
 

@@ -23,6 +23,15 @@ def warn_of_short_horizon(base: Algorithm, rows: int) -> None:
         warnings.warn(why, stacklevel=_callers_level())
 
 
+def warn_of_other_decisions(base: Base) -> None:
+    """Warn that a base which says that it is not exact may decide otherwise than after reading the whole log."""
+    warnings.warn(
+        f"{base.thing!r} is not exact: Artificial Replay may act differently from reading the whole log, for better "
+        "or worse. ar.FullStart(base, history) is right for any algorithm",
+        stacklevel=_callers_level(),
+    )
+
+
 def warn_about_contexts(base: Base, log: BaseLog) -> None:
     """Say what is odd about the contexts of a log for a base."""
     for sentence in odd_about_contexts(base, log):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from artreplay.algorithms import Algorithm
 from artreplay.errors import InvalidParameter
 from artreplay.history import History
 from artreplay.parameters import checked
 from artreplay.replay.bases import as_base
 from artreplay.replay.drift import Drift
 from artreplay.replay.log import AnyHistory, Unknown
+from artreplay.replay.log_warnings import warn_of_other_decisions
 from artreplay.replay.policy import Policy
 from artreplay.replay.related import Relation, checked_relation
 
@@ -127,4 +129,7 @@ class ArtificialReplay(Policy):
         unknown: Unknown = "error",
     ) -> None:
         self.relation = checked_relation(relation)
-        super().__init__(as_base(base, plain=relation is not None), history, drift, unknown)
+        new = as_base(base, plain=relation is not None)
+        super().__init__(new, history, drift, unknown)
+        if getattr(new.thing, "exact", None) is False and not isinstance(new, Algorithm) and not self.shows_all:
+            warn_of_other_decisions(new)
