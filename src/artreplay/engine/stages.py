@@ -105,7 +105,7 @@ class ContextStage:
         return Scene(ledger, log, rewards, self._shows_all, self._learn, counted)
 
     def _read_log(self, key: np.uint64) -> tuple[Ledger, ContextLog, list[int] | None]:
-        """Return the ledger of the log, its rows for a base that is shown all of them first, and how many are counted."""
+        """Return the ledger of the log, its rows for a base that is shown all of them first, and the rows it counts."""
         setting, base, history = self.setting, self.base, self.setting.history
         if not isinstance(history, History):
             history = self.env.history_of(key, 0 if setting.totals else setting.rows, base)
