@@ -253,7 +253,7 @@ def test_rewards_in_another_range_reach_the_base_scaled() -> None:
             lambda env: regression(env),
             LinearContexts(3, 2), {"history": ar.History([0], [1])}, "must have the contexts of this ContextRegression",
         ),
-        (lambda env: regression(env), LinearContexts(4, 2), {}, "has 3 arms, the environment has 4"),
+        (lambda env: regression(env), LinearContexts(4, 2), {}, "has 3 arms, and the environment has 4"),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_is_refused(base: Any, env: Any, options: Any, sentence: str) -> None:
