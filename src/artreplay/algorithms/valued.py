@@ -58,6 +58,10 @@ class ValuedArms(NamedTuple):
         )
         return bounds
 
+    def set_context(self, encoded: Floats) -> None:
+        """Choose in the segment of this context from now on."""
+        self.segment[0] = int(encoded[0])
+
     def note_unread(self, rows: int) -> None:
         """Note that `rows` rows of the log are still to be shown. The time counts them too."""
         self.unread[self.segment[0]] = rows
@@ -262,13 +266,6 @@ class ValuedAlgorithm(ArmAlgorithm):
     def log_changed(self) -> None:
         """Note that the log has grown, or that the policy has another one."""
         if self._is_certified:
-            self.component.forget()
-
-    def set_context(self, context: Floats) -> None:
-        """Choose in the segment of this context from now on."""
-        self.valued.segment[0] = int(context[0])
-        if self._is_certified:
-            self.component.segment[0] = int(context[0])
             self.component.forget()
 
     @property

@@ -18,7 +18,7 @@ from artreplay.algorithms.budget import BUDGET_SLACK
 from artreplay.cells.boxes import WITHIN
 from artreplay.compiling import Ints, Words
 from artreplay.engine.setting import Outputs, Setting, space_of
-from artreplay.environments import ArmEnvironment, PointEnvironment, world_keys
+from artreplay.environments import ArmEnvironment, ContextEnvironment, Drawn, PointEnvironment, world_keys
 from artreplay.environments.own_environment import CheckedWorld, OwnEnvironment
 from artreplay.environments.point_stack import key_of_point
 from artreplay.errors import InvalidAction, InvalidParameter, exact
@@ -52,6 +52,9 @@ class PlayedUnit(NamedTuple):
 
 class Replication(Protocol):
     """One replication of an environment."""
+
+    def context(self, round_: int) -> dict[str, Any]:
+        """The context of a round, as an argument of `ask` and `tell`; empty where a policy is not told."""
 
     def best(self, round_: int) -> float:
         """Return the best expected reward of a round."""
@@ -127,20 +130,21 @@ def _play(setting: Setting, outputs: Outputs, replication: int, calls: _Calls | 
 
 
 def _play_rounds(setting: Setting, outputs: Outputs, replication: int, calls: _Calls | None) -> None:
-    env, numbers = setting.env, np.array([replication])
+    numbers = np.array([replication])
     key = world_keys(setting.seed, numbers)
-    world = ArmReplication(setting, key) if isinstance(env, ArmEnvironment) else PointReplication(env, key[0])
+    world = _world(setting, key)
     policy = _policy(setting, world)
     if calls is not None and isinstance(policy.drive.base, ObjectBase):
         calls.watch(policy.drive.base)
     policy.drive.base.component.reseed(setting.base_keys(numbers)[0])
     total = 0.0
-    late: list[tuple[int, int, Any, Any]] = []
+    late: list[tuple[int, int, Any, Any, dict[str, Any]]] = []
     for round_ in range(setting.horizon):
         while late and late[0][0] <= round_:
-            _, _, action, reward = heapq.heappop(late)
-            policy.tell(action, reward)
-        action = policy.ask()
+            _, _, action, reward, context = heapq.heappop(late)
+            policy.tell(action, reward, **context)
+        context = world.context(round_)
+        action = policy.ask(**context)
         units = action if isinstance(action, list) else [action]
         if len(units) > setting.width:
             name = type(setting.user_base).__qualname__
@@ -162,11 +166,19 @@ def _play_rounds(setting: Setting, outputs: Outputs, replication: int, calls: _C
         rewards = [world.reward(unit, round_) for unit in played]
         reward = rewards if isinstance(action, list) else rewards[0]
         if due == round_:
-            policy.tell(action, reward)
+            policy.tell(action, reward, **context)
         else:
-            heapq.heappush(late, (due, round_, action, reward))
+            heapq.heappush(late, (due, round_, action, reward, context))
     if outputs.by_arm.shape[1]:
         _count_by_arm(policy, outputs.by_arm[replication])
+
+
+def _world(setting: Setting, key: Words) -> Replication:
+    """Return the world of a replication."""
+    env = setting.env
+    if isinstance(env, ContextEnvironment):
+        return ContextReplication(setting, env, key)
+    return ArmReplication(setting, key) if isinstance(env, ArmEnvironment) else PointReplication(env, key[0])
 
 
 def _policy(setting: Setting, world: Replication) -> Policy:
@@ -195,12 +207,20 @@ class ArmReplication:
         env: Any = setting.env
         self._setting = setting
         self._key = key[0]
-        self._rewards = env.stack(env.worlds(key, key))
+        self._rewards = self._stack(env.worlds(key, key))
         self._rewards.enter(0)
         self._own: CheckedWorld | None = None
         if isinstance(env, OwnEnvironment) and env.has_delays:
             own = self._rewards.own
             self._own = own if isinstance(own, CheckedWorld) else CheckedWorld(own, env.reward_range)
+
+    def _stack(self, worlds: Any) -> Any:
+        env: Any = self._setting.env
+        return env.stack(worlds)
+
+    def context(self, round_: int) -> dict[str, Any]:
+        """There is none."""
+        return {}
 
     def best(self, round_: int) -> float:
         """Return the best expected reward of a round."""
@@ -234,6 +254,31 @@ class ArmReplication:
         return self._own.delay(unit.number, round_, float(uniform(self._key, DELAY, unit.number, round_)))
 
 
+class ContextReplication(ArmReplication):
+    """One replication of an environment whose rounds have contexts."""
+
+    def __init__(self, setting: Setting, env: ContextEnvironment, key: Words) -> None:
+        self._env = env
+        self._rounds: Drawn | None = None
+        super().__init__(setting, key)
+
+    def _stack(self, worlds: Any) -> Any:
+        return self._env.stack(worlds, horizon=self._setting.horizon)
+
+    def context(self, round_: int) -> dict[str, Any]:
+        """The context of a round, for a base that uses contexts."""
+        if self._rewards.introduce(None, round_) != AGAIN:
+            self._rounds = self._env.draw_ahead(self._rewards, None)
+        if self._rounds is None or not self._setting.base.contextual:
+            return {}
+        at = round_ - int(self._rewards.at_hand[0])
+        return {"context": {name: column[at : at + 1].tolist()[0] for name, column in self._rounds.contexts.items()}}
+
+    def draw_history(self, rows: int) -> History:
+        """The log of this replication."""
+        return self._env.history_of(self._key, rows, self._setting.base)
+
+
 class PointReplication:
     """One replication of a continuous space, for an object that proposes points itself."""
 
@@ -242,6 +287,10 @@ class PointReplication:
         self._key = key
         self._space = cast(PointAlgorithm, space_of(env))
         self._known: dict[tuple[bytes, int], PlayedUnit] = {}
+
+    def context(self, round_: int) -> dict[str, Any]:
+        """There is none."""
+        return {}
 
     def best(self, round_: int) -> float:
         """Return the best expected reward of a round."""
