@@ -17,7 +17,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1  # of linear algebra: the
 BESIDE = $(MAKE) --no-print-directory types layers > $(VENV)/beside.log 2>&1 & beside=$$!;
 BOTH = tests=$$?; wait $$beside; beside=$$?; cat $(VENV)/beside.log; test $$tests = 0 -a $$beside = 0
 
-.PHONY: demo reproduce numbers test test-pythons test-all lint types layers bench bench-peers bench-contexts bench-decisions bench-space bench-stores bench-large bench-study clean
+.PHONY: demo reproduce numbers test test-pythons test-all lint types layers bench bench-peers bench-contexts bench-decisions bench-intervals bench-space bench-stores bench-large bench-study clean
 
 demo: $(VENV)/.core
 	$(BIN)/artreplay demo
@@ -64,6 +64,12 @@ bench: $(VENV)/.core
 bench-decisions: .venv-peers/.ready
 	ONLY=$(ONLY) SCALE=$(SCALE) NAMES="$(NAMES)" .venv-peers/bin/python benchmarks/decisions.py
 	.venv-peers/bin/python benchmarks/decision_tables.py
+
+# How often the intervals of `inspect` and `evaluate` hold; the table of docs/log-worth.md is written from the results.
+# WORLDS=100 for a first look.
+bench-intervals: $(VENV)/.core
+	$(ONE_THREAD) WORLDS=$(WORLDS) $(BIN)/python benchmarks/intervals.py
+	$(BIN)/python benchmarks/decision_tables.py
 
 # Indexed logs: ROWS=1e6,1e7 says how long they are, FOLDER where they are kept. The tables and the figure of
 # docs/logs.md are made from benchmarks/stores.csv, where the results are kept.

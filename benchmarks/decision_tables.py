@@ -15,14 +15,14 @@ from pathlib import Path
 from tables_in_pages import filled, table
 
 DOCS = Path(__file__).parent.parent / "docs"
-PAGES = ("which-algorithm.md", "trusting-a-log.md", "studies.md")
+PAGES = ("which-algorithm.md", "trusting-a-log.md", "studies.md", "log-worth.md")
 Row = dict[str, str]
 
 
 def results() -> list[Row]:
-    """What `decisions.py` and `studies.py` measured."""
+    """What `decisions.py`, `studies.py` and `intervals.py` measured."""
     found: list[Row] = []
-    for name in ("decisions.csv", "studies.csv"):
+    for name in ("decisions.csv", "studies.csv", "intervals.csv"):
         with (DOCS / "results" / name).open(newline="", encoding="utf-8") as file:
             found += csv.DictReader(file)
     return found
@@ -114,6 +114,18 @@ def starts(rows: list[Row]) -> str:
     return table([f"{int(rows[0]['setting'].split()[0]):,} decisions", ""], lines)
 
 
+def coverage(rows: list[Row]) -> str:
+    """How often an interval holds, and how wide it is."""
+    found = {(row["setting"], row["method"]): row for row in rows}
+    lines = []
+    for setting in dict.fromkeys(row["setting"] for row in rows):
+        cells = [f"{100 * float(found[setting, name]['held']):.1f} %" for name in ("inspect", "normal")]
+        widths = [f"{float(found[setting, name]['width']):.3f}" for name in ("inspect", "normal")]
+        lines.append([setting, cells[0], widths[0], cells[1], widths[1]])
+    heads = ["the arm has", "`inspect` holds", "its width", "the normal interval holds", "its width"]
+    return table(heads, lines)
+
+
 def in_flight(rows: list[Row]) -> str:
     """Regret with decisions in flight, and how many times that without any."""
     settings = list(dict.fromkeys(row["setting"] for row in rows))
@@ -144,6 +156,7 @@ TABLES: dict[str, tuple[str, Callable[[list[Row]], str]]] = {
     "speed": ("speed", rates),
     "start": ("start", starts),
     "flight": ("flight", in_flight),
+    "coverage": ("coverage", coverage),
 }
 
 

@@ -9,7 +9,7 @@ import sys
 import artreplay as ar
 
 NAMES = {
-    "AnchorThompson", "BayesUCB", "Comparison", "Greedy", "compare",
+    "AnchorThompson", "BayesUCB", "Comparison", "Evaluation", "Greedy", "compare", "evaluate",
     "IDS", "KLUCB", "UCB1", "Allocation", "ArtificialReplay", "Box", "Cell", "Contradiction", "FullStart",
     "GridAllocation", "GridUCB", "History", "Ignorant", "LinUCB", "MonUCB", "PsiUCB", "RandomAllocation",
     "RandomChoice", "Runs", "ThompsonSampling", "TopUCB", "Totals", "TreeAllocation", "TreeUCB", "bonus",

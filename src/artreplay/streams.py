@@ -33,7 +33,8 @@ from artreplay.compiling import Floats, Ints, Words, compiled
     COSINES,
     CONTEXT,
     LOG_CONTEXT,
-) = range(17)
+    ACCEPTANCE,
+) = range(18)
 
 _MULTIPLY_0 = np.uint64(0xD2511F53)
 _MULTIPLY_1 = np.uint64(0xCD9E8D57)

@@ -114,6 +114,12 @@ def test_a_module_that_can_be_imported_from_here(run: Run, folder: Path) -> None
     assert run("check", "module_for_check:make", "--cases", 20).code == 0
 
 
+def test_that_a_log_is_read_whole_is_said(run: Run, own: Path) -> None:
+    with own.open("a") as file:
+        file.write("\nclass Patient(Greedy):\n    reads_whole_log = True\n    n_arms = 3\n")
+    assert "It reads the whole log first" in run("check", f"{own}:Patient", "--cases", 10).out
+
+
 def test_nothing_to_find_is_said(run: Run, own: Path) -> None:
     out = run("check", f"{own}:good", "--cases", 1, "--max-history", 1, "--horizon", 1).out
     assert "holds, but nothing was tested" in out
@@ -208,6 +214,7 @@ def test_a_model_with_contexts(run: Run, refused: Refused, folder: Path) -> None
     (folder / "models.py").write_text(MODELS)
     good = run("check", "models.py:Model", "--contexts", "models.py:PEOPLE", "--cases", 10)
     assert good.code == 0
+    assert "It reads the whole log first" not in good.out
     assert "journal: in every context the policy plays what a fresh algorithm plays" in good.out
     wrong = run("check", "models.py:Wrong", "--contexts", "models.py:PEOPLE")
     assert wrong.code == 1

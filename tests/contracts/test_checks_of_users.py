@@ -19,6 +19,7 @@ from artreplay.testing import (
     check_journal,
     check_values,
 )
+from artreplay.testing.outcome import Odds
 
 ALWAYS = (check_coupling, check_journal, check_completion)
 MISSED: set[str] = set()  # at most one of the wrong ones may be here
@@ -126,6 +127,9 @@ def test_a_failure_says_how_often_it_happens_and_what_to_do() -> None:
     assert odds is not None
     assert 1 < odds.failures < odds.cases == 60
     assert len(odds.losses or ()) == odds.failures
+    assert str(Odds(60, 2, (0.25, -0.25))).endswith("differed there by 0.250 on average, and over all 60 by nothing")
+    assert str(Odds(60, 2, (3.0, 0.0))).endswith("and over all 60 was 0.050 higher")
+    assert str(Odds(60, 2, None)) == "in 2 of 60 random worlds"
     assert "use ar.FullStart(base, history): it is right for any algorithm" in str(found.value)
     assert "what to do:" in str(found.value)
     declared = type("Declared", (WRONG["NoMinimum"],), {"exact": False})

@@ -112,6 +112,8 @@ def check(
     meanings = _MEANINGS | ({"journal": _IN_CONTEXTS} if knows_contexts(base) else {})
     show("", *(f"{name}: {meanings[name]}" for name in checks))
     show(f"{_COULD_FAIL}: the share of cases that had something to find, such as rows that stay unread")
+    if getattr(base, "reads_whole_log", False):
+        show("It reads the whole log first, so that Artificial Replay does what Full Start does.")
     for one in outcomes:
         for note in one.notes:
             show("", note)

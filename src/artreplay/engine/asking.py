@@ -23,6 +23,7 @@ from artreplay.environments.own_environment import CheckedWorld, OwnEnvironment
 from artreplay.environments.point_stack import key_of_point
 from artreplay.errors import InvalidAction, InvalidParameter, exact
 from artreplay.history import History
+from artreplay.inspecting import look_no_more
 from artreplay.replay import (
     AGAIN,
     ArtificialReplay,
@@ -185,6 +186,8 @@ def _policy(setting: Setting, world: Replication) -> Policy:
     if setting.start == "ignorant":
         return Ignorant(setting.user_base)
     history = world.draw_history(setting.rows) if setting.history is None else setting.history
+    if setting.history is None:
+        look_no_more(history)
     make = FullStart if setting.start == "full-start" else ArtificialReplay
     return make(setting.user_base, history, drift=setting.user_drift)
 

@@ -131,6 +131,7 @@ def _play_in_threads(setting: Setting, outputs: Outputs, n_threads: int, report:
 
     if mode == "interpreted":  # so that a debugger can stop in the user's code
         workers[0].run(batches)
+        report(workers[0].progress())
         return
     with ThreadPoolExecutor(n_threads) as pool:
         try:

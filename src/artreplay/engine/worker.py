@@ -71,6 +71,7 @@ class Worker:
             self._play(base, scene, session)
             if isinstance(base, PointAlgorithm):
                 self.outputs.boxes[batch.start : batch.stop] = base.n_cells()
+            self.cursor[WORLD], self.position[ROUND] = 0, 0  # which `progress` adds to what is finished
             self.finished += len(batch)
 
     def _session(self, batch: range, state: Ints, fresh: Ints, shows_all: bool) -> Session:

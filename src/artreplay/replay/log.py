@@ -208,7 +208,7 @@ class BaseLog:
             units = self.base.numbers_of(history, unknown == "skip")
             rewards = self.base.rewards_of(history)
         is_arm = units >= 0
-        allowances = self._drift.of_rows(units, history.allowances)
+        allowances = self._drift.of_rows(units * self.base.n_segments, history.allowances)  # in all segments alike
         if allowances is not None:
             is_arm &= allowances < self._drift.width
             allowances = self._drift.scaled(allowances[is_arm])

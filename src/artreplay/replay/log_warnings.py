@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Iterator
 
 import numpy as np
 
 from artreplay.algorithms import Algorithm, ArmAlgorithm
+from artreplay.errors import callers_level
 from artreplay.replay.bases import Base
 from artreplay.replay.log import BaseLog
 
@@ -20,7 +20,7 @@ def warn_of_short_horizon(base: Algorithm, rows: int) -> None:
     """Warn of a horizon that is too short for the arms or for the rows of the log, and say what that does."""
     why = base.why_horizon_is_short(rows)
     if why is not None:
-        warnings.warn(why, stacklevel=_callers_level())
+        warnings.warn(why, stacklevel=callers_level())
 
 
 def warn_of_other_decisions(base: Base) -> None:
@@ -28,14 +28,14 @@ def warn_of_other_decisions(base: Base) -> None:
     warnings.warn(
         f"{base.thing!r} is not exact: Artificial Replay may act differently from reading the whole log, for better "
         "or worse. ar.FullStart(base, history) is right for any algorithm",
-        stacklevel=_callers_level(),
+        stacklevel=callers_level(),
     )
 
 
 def warn_about_contexts(base: Base, log: BaseLog) -> None:
     """Say what is odd about the contexts of a log for a base."""
     for sentence in odd_about_contexts(base, log):
-        warnings.warn(sentence, stacklevel=_callers_level())
+        warnings.warn(sentence, stacklevel=callers_level())
 
 
 def odd_about_contexts(base: Base, log: BaseLog) -> Iterator[str]:
@@ -60,11 +60,3 @@ def odd_about_contexts(base: Base, log: BaseLog) -> Iterator[str]:
                 f"{odd / len(log.history):.0%} of the values of {column!r} in the log lie beyond its scale or are "
                 "none of its values. Take Contexts from this log, with Contexts.from_history"
             )
-
-
-def _callers_level() -> int:
-    """Return the stack level of the first caller outside this package, so that a warning names the user's line."""
-    level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith("artreplay."):
-        level, frame = level + 1, frame.f_back
-    return level

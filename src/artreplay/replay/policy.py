@@ -14,6 +14,7 @@ from artreplay.cells.unit_cells import CellTable, UnitCells, one_cell
 from artreplay.compiling import Flags, Floats, Ints
 from artreplay.errors import InvalidFile, InvalidHistory, InvalidParameter
 from artreplay.history import Action, Fingerprint, Label, Totals
+from artreplay.inspecting import warn_of_log
 from artreplay.replay.bases import Base
 from artreplay.replay.drift import Drift
 from artreplay.replay.drive import Drive
@@ -67,6 +68,7 @@ class Policy:
             self.drive.renew()
             warn_of_short_horizon(base, self.log.size)
         warn_about_contexts(base, self.log)
+        warn_of_log(history)
 
     def _begin(self, base: Base, drift: Drift, unknown: Unknown) -> None:
         """Set everything up that does not need the log."""

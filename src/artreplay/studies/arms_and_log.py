@@ -14,6 +14,7 @@ from artreplay.history import History, Label, StoredLog, Totals, open_history
 from artreplay.history.labels import plain_label
 from artreplay.history.source_of import source_of
 from artreplay.history.sources import as_columns
+from artreplay.inspecting import warn_of_log
 from artreplay.replay import AnyHistory, checked_unknown, encode, warn_of_short_horizon
 from artreplay.studies.settings import (
     AnyDrift,
@@ -46,6 +47,7 @@ def check_start(settings: Settings, base: Any, log: AnyHistory | None) -> Settin
     base.count_log(0)  # a study makes its policy before the log is opened
     policy = first_policy(settings, base)
     view = None if log is None else policy.check_extends(log)
+    warn_of_log(log)
     if not base.counts_log:
         return settings
     rows = 0 if view is None else view.size

@@ -26,13 +26,14 @@ OWN_ROWS = (
     "let what is known of an arm depend on the rows of that arm alone, in their order, and not on the rows of others, "
     "on counts over all arms, or on how often it was asked"
 )
-RELATED = "let the relation hold for every logged unit whose row could change the proposal"
+WIDE_RELATION = "let the relation hold for every logged unit whose row could change the proposal"
 
 
 PURE_SCORE = (
     "let `score` change nothing, and depend on nothing but the rows that were shown, in their order, the context and "
     "the round: draw from a generator that is made anew from the round, and keep nothing computed for another context"
 )
+_LEAST = 0.0005  # less than this would be written as 0.000
 
 
 def advice_for(check: str, base: Any, relation: Any) -> tuple[str, ...]:
@@ -42,7 +43,7 @@ def advice_for(check: str, base: Any, relation: Any) -> tuple[str, ...]:
     if isinstance(base, Algorithm) or getattr(base, "exact", None) is False:
         return (FULL_START,)
     if relation is not None:
-        return (FULL_START, RELATED)
+        return (FULL_START, WIDE_RELATION)
     if hasattr(base, "value"):
         return (FULL_START, READS_ALL, FALLING_VALUE)
     return (FULL_START, READS_ALL, BY_VALUES, OWN_ROWS if check in ("irrelevant data", "completion") else NEVER_RISING)
@@ -61,8 +62,10 @@ class Odds:
         if self.losses is None:
             return often
         size, mean = sum(map(abs, self.losses)) / self.failures, sum(self.losses) / self.cases
-        there = f"the regret of replay in a round differed there by {size:.2g} on average"
-        return f"{often}; {there}, and over all {self.cases} was {abs(mean):.2g} {'higher' if mean > 0 else 'lower'}"
+        there = f"the regret of replay in a round differed there by {size:.3f} on average"
+        if abs(mean) < _LEAST:
+            return f"{often}; {there}, and over all {self.cases} by nothing"
+        return f"{often}; {there}, and over all {self.cases} was {abs(mean):.3f} {'higher' if mean > 0 else 'lower'}"
 
 
 @dataclass(frozen=True)
