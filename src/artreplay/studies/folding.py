@@ -24,7 +24,7 @@ LEARNT = ("reward", "expiry", "observation", "log")  # the kinds of entries that
 FEW_ROUNDS = 64  # up to this many rounds are told one by one, because handing arrays over takes as long
 
 
-class ArmRewards(NamedTuple):
+class RewardBatch(NamedTuple):
     """Rewards of single arms, in order."""
 
     units: array[int]
@@ -37,7 +37,7 @@ class Backlog:
 
     def __init__(self, after: int) -> None:
         self.after = after  # the last entry that is not in it
-        self.parts: list[Entry | ArmRewards] = []
+        self.parts: list[Entry | RewardBatch] = []
 
     def add(self, entry: Entry) -> None:
         """Add an entry that a policy learns from."""
@@ -46,7 +46,7 @@ class Backlog:
             return
         last = self.parts[-1] if self.parts else entry
         if isinstance(last, Entry):
-            self.parts.append(last := ArmRewards(array("q"), array("d"), []))
+            self.parts.append(last := RewardBatch(array("q"), array("d"), []))
         last.units.append(entry.unit)
         last.rewards.append(entry.reward)
         if entry.body is not None:
@@ -108,7 +108,7 @@ class Fold:
         if backlog.parts:
             self.pending.renew()
 
-    def _take_in_rounds(self, rounds: ArmRewards) -> None:
+    def _take_in_rounds(self, rounds: RewardBatch) -> None:
         """Tell the rewards of single arms, in order."""
         policy, contexts = self.policy, self.policy.base.contexts
         in_contexts = None if contexts is None else contexts_of_bodies(rounds.bodies)

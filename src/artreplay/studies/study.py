@@ -587,7 +587,7 @@ class Study(StudyConnection):
         """
         from artreplay.studies.exporting import export
 
-        self._read(lambda state: export(self._journal, state.arms, Path(path)))
+        self._read(lambda state: export(self._journal, state.arms, Path(path), state.base.contexts))
 
     def backup(self, path: str | os.PathLike[str]) -> None:
         """Copy a study in SQLite to another file as it is now. PostgreSQL has its own tools for this.
