@@ -22,6 +22,7 @@ from artreplay.studies.study_log import first_rows, open_study_log
 
 LEARNT = ("reward", "expiry", "observation", "log")  # the kinds of entries that a policy learns from
 FEW_ROUNDS = 64  # up to this many rounds are told one by one, because handing arrays over takes as long
+TIMES_SLOWER = 8  # about how many times as long a round takes that is told alone, if it has a context
 
 
 class RewardBatch(NamedTuple):
@@ -112,7 +113,7 @@ class Fold:
         """Tell the rewards of single arms, in order."""
         policy, contexts = self.policy, self.policy.base.contexts
         in_contexts = None if contexts is None else contexts_of_bodies(rounds.bodies)
-        if len(rounds.units) <= FEW_ROUNDS:
+        if len(rounds.units) <= (FEW_ROUNDS if contexts is None else FEW_ROUNDS // TIMES_SLOWER):
             each = [None] * len(rounds.units) if in_contexts is None else in_contexts
             for unit, reward, context in zip(rounds.units, rounds.rewards, each, strict=True):
                 policy.tell(self._arms[unit].label, reward, self._completed(context))
