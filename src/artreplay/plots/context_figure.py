@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -62,7 +62,7 @@ def draw_values(
     base = policy.base
     if not isinstance(base, ContextRegression):
         raise InvalidParameter(f"draw_values needs a policy over a ContextRegression, got one over {base!r}")
-    contexts = cast(Contexts, base.contexts)
+    contexts = base.contexts
     fixed = _fixed(contexts, column, context or {})
     places: list[Any] = _places(contexts, column)
     values = [policy.values({**fixed, column: place}) for place in places]
