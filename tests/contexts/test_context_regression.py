@@ -106,7 +106,7 @@ def test_compiled_and_interpreted_are_the_same_bits(segments: list[str]) -> None
     for mode in ("interpreted", "compiled"):
         base = ar.ContextRegression(3, contexts, explore="thompson")
         with ar.compiling.using(mode):  # type: ignore[arg-type]
-            assert list(base.learn_log(units, rewards, encoded))[-1] == len(units)
+            assert list(base.learn_rows(units, rewards, encoded, played=False))[-1] == len(units)
         found.append(base)
     one_by_one = ar.ContextRegression(3, contexts, explore="thompson")
     for unit, reward, row in zip(units.tolist(), rewards.tolist(), encoded, strict=True):

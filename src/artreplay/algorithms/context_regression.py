@@ -133,13 +133,19 @@ class RegressedArms(NamedTuple):
 
 
 @Loop
-def learn_rows(component: Any, encoded: Any, units: Any, rewards: Any, row: Any, limit: int) -> int:
-    """Show a component at most `limit` rows of a log, each with its context, from `row` on; 1 at the end, else 0."""
+def learn_rows(component: Any, encoded: Any, units: Any, rewards: Any, played: int, row: Any, limit: int) -> int:
+    """Show a component at most `limit` rows, each with its context, from `row` on. Return 1 at the end, else 0.
+
+    With `played` they are online rewards, else rows of a log.
+    """
     last = min(row[0] + limit, len(units))
     for at in range(row[0], last):
         for column in range(encoded.shape[1]):
             component.features.encoded[column] = encoded[at, column]
-        component.update_logged(units[at], rewards[at], 0.0)
+        if played == 1:
+            component.update(units[at], rewards[at])
+        else:
+            component.update_logged(units[at], rewards[at], 0.0)
     row[0] = last
     return 1 if last == len(units) else 0
 
@@ -326,15 +332,15 @@ class ContextRegression(ArmAlgorithm):
                 f"{rows:,}. Run pip install numba"
             )
 
-    def learn_log(self, units: Ints, rewards: Floats, encoded: Floats) -> Iterator[int]:
-        """Show rows of a log, by the numbers of their units, scaled rewards and encoded contexts.
+    def learn_rows(self, units: Ints, rewards: Floats, encoded: Floats, played: bool) -> Iterator[int]:
+        """Show rows of a log, or online rewards, by the numbers of their units, scaled rewards and encoded contexts.
 
         It yields, between slices in which Ctrl-C is not heard, how many of them have been shown.
         """
         slices, row, done = Slices(learn_rows, 0.0), np.zeros(1, np.int64), 0
         encoded = np.ascontiguousarray(encoded)
         while done == 0 and len(units):
-            done = slices.run(self.component, encoded, units, rewards, row)
+            done = slices.run(self.component, encoded, units, rewards, int(played), row)
             yield int(row[0])
 
     def values(self, context: Mapping[str, Any] | None = None, round_: int = 0) -> dict[Label, ArmValue]:

@@ -104,6 +104,6 @@ class HearsContexts:
         """The numbers of the arms of some rows in the contexts of these rows; −1 stays."""
         return np.where(units < 0, -1, units * self.n_segments + contexts[:, 0].astype(np.int64))
 
-    def learn_log(self, units: Ints, rewards: Floats, contexts: Any) -> Iterator[int]:
-        """Show rows of a log with their contexts, in order; it says after each slice how many were shown."""
+    def learn_rows(self, units: Ints, rewards: Floats, contexts: Any, played: bool) -> Iterator[int]:
+        """Show rows of a log, or online rewards, with their contexts and in order. Yield how many were shown so far."""
         raise NotImplementedError

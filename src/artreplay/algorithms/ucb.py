@@ -53,7 +53,7 @@ class IndexArmAlgorithm(ArmAlgorithm):
         """From which segment is chosen; 0 where there are none."""
         return 0 if self.contexts is None else int(self.component.selector.segment[0])
 
-    def _best(self, value: Floats) -> Any:
+    def best_selector(self, value: Floats) -> Any:
         """The selector of one arm."""
         return best(value) if self.contexts is None else best_in_segment(value, self.n_segments)
 
@@ -113,7 +113,9 @@ class MonUCB(IndexArmAlgorithm):
         self.horizon = horizon
         self.hear_segments(contexts)
         index = mean_index(self.n_units, self._bound_of(bonus, self.n_arms, _scale))
-        self.component = IndexAlgorithm(Arms(self.n_units), index, self._best(index.value), np.zeros(1, np.int64))
+        self.component = IndexAlgorithm(
+            Arms(self.n_units), index, self.best_selector(index.value), np.zeros(1, np.int64)
+        )
 
 
 class KLUCB(IndexArmAlgorithm):
@@ -164,7 +166,9 @@ class KLUCB(IndexArmAlgorithm):
         self.hear_segments(contexts)
         self.level = level
         index = mean_index(self.n_units, self._bound_of(kl(level), self.n_arms, _scale))
-        self.component = IndexAlgorithm(Arms(self.n_units), index, self._best(index.value), np.zeros(1, np.int64))
+        self.component = IndexAlgorithm(
+            Arms(self.n_units), index, self.best_selector(index.value), np.zeros(1, np.int64)
+        )
 
 
 class TopUCB(IndexArmAlgorithm):
@@ -273,7 +277,9 @@ class PsiUCB(IndexArmAlgorithm):
         self.psi = psi
         bound, self.table = bound_of_psi(psi, 2.0 * math.log(self.horizon * self.n_arms))
         index = mean_index(self.n_units, bound, start=1.0 if bounded else math.inf)
-        self.component = IndexAlgorithm(Arms(self.n_units), index, self._best(index.value), np.zeros(1, np.int64))
+        self.component = IndexAlgorithm(
+            Arms(self.n_units), index, self.best_selector(index.value), np.zeros(1, np.int64)
+        )
 
 
 class LinUCB(IndexArmAlgorithm):

@@ -7,7 +7,7 @@ from artreplay.replay.drift import Drift
 from artreplay.replay.drive import Drive
 from artreplay.replay.ledger import Ledger, empty_ledger, enlarged, filled_ledger
 from artreplay.replay.log import AnyHistory, BaseLog, Part, Unknown, checked_unknown, takes_totals
-from artreplay.replay.log_warnings import warn_of_short_horizon
+from artreplay.replay.log_warnings import warn_about_contexts, warn_of_short_horizon
 from artreplay.replay.object_states import (
     attributes_of,
     reseed_generators,
@@ -95,5 +95,6 @@ __all__ = [
     "state_of_base",
     "takes_totals",
     "used_counts",
+    "warn_about_contexts",
     "warn_of_short_horizon",
 ]

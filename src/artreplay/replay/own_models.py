@@ -83,9 +83,9 @@ class ModelBase(ObjectBase):
         """Show the model what was played in the current context."""
         self.thing.update(self.unit(number), float(reward), dict(self._context))
 
-    def learn_log(self, units: Ints, rewards: Floats, contexts: Any) -> Iterator[int]:
-        """Show rows of a log with their contexts, in order; it says after each slice how many were shown."""
-        show = getattr(self.thing, "update_logged", self.thing.update)
+    def learn_rows(self, units: Ints, rewards: Floats, contexts: Any, played: bool) -> Iterator[int]:
+        """Show rows of a log, or online rewards, with their contexts and in order. Yield how many were shown so far."""
+        show = self.thing.update if played else getattr(self.thing, "update_logged", self.thing.update)
         for first in range(0, len(units), ROWS_OF_A_SLICE):
             some = slice(first, first + ROWS_OF_A_SLICE)
             rows = zip(units[some].tolist(), rewards[some].tolist(), contexts[some], strict=True)

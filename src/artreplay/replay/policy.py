@@ -19,7 +19,7 @@ from artreplay.replay.bases import Base
 from artreplay.replay.drift import Drift
 from artreplay.replay.drive import Drive
 from artreplay.replay.ledger import Ledger, marks_of, unread_rows
-from artreplay.replay.loading import load_rows, load_totals
+from artreplay.replay.loading import load_rows, load_totals, take_rounds_in_contexts
 from artreplay.replay.log import AnyHistory, BaseLog, Part, Unknown, checked_history, checked_unknown
 from artreplay.replay.log_warnings import warn_about_contexts, warn_of_short_horizon
 from artreplay.replay.own_models import ModelBase
@@ -189,15 +189,21 @@ class Policy:
             if self._online is not None:
                 self._online.add(units, rewards)
 
-    def tell_rounds(self, units: Ints, rewards: Floats) -> None:
+    def tell_rounds(self, units: Ints, rewards: Floats, contexts: Any = None) -> None:
         """Tell many rounds in one call: the number of the arm played in each, and its reward on the scale of the base.
 
         This equals `tell` for each round in turn. It is for algorithms over arms, whose cells never divide, and checks
-        nothing.
+        nothing. `contexts` has the context of each round as the base sees it, if it hears of contexts.
         """
-        with self.drive.whole():
+        drive, base = self.drive, self.drive.base
+        with drive.whole():
+            if base.contextual:
+                units, self._question = base.units_of_rows(units, contexts), NOTHING_ASKED
             self.show_before(np.unique(units).tolist())
-            self.drive.take_rounds(units, rewards)
+            if self.log.is_loaded and base.contextual:
+                take_rounds_in_contexts(drive, units, rewards, contexts)
+            else:
+                drive.take_rounds(units, rewards)
             if self._online is not None:
                 self._online.add(units.tolist(), rewards.tolist())
 
