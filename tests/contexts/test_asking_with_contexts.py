@@ -150,7 +150,7 @@ def test_a_log_that_knows_more_is_told_once() -> None:
 @pytest.mark.filterwarnings("default::UserWarning")
 def test_a_log_is_told_what_is_odd_about_its_contexts() -> None:
     table = {"country": ["NL", "DE"] * 30, "age": [0.0, 30.0, 60.0] * 20}
-    log = ar.History([0, 1, 2] * 20, [1.0] * 60, contexts=table)
+    log = ar.History([0] * 20 + [1] * 20 + [2] * 20, [0.0, 0.0, 1.0, 1.0] * 15, contexts=table)
     contexts = ar.Contexts.from_history(log, segments=["country"])
     with pytest.warns(UserWarning, match=r"the log has 10.0 rows for each of 3 arms in the 2 segments that occur"):
         ar.ArtificialReplay(ar.KLUCB(3, 100, contexts=contexts), log)
@@ -160,6 +160,17 @@ def test_a_log_is_told_what_is_odd_about_its_contexts() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         ar.ArtificialReplay(ar.ContextRegression(3, ar.Contexts.from_history(log)), log)
+
+
+def test_a_column_that_gives_the_arm_or_the_reward_away_is_told() -> None:
+    arms, rewards = [0, 1, 2] * 20, [0.0, 1.0] * 30
+    log = ar.History(arms, rewards, contexts={"slot": [f"s{arm}" for arm in arms], "revenue": [9 * r for r in rewards]})
+    base = ar.ContextRegression(3, ar.Contexts.from_history(log))
+    with (
+        pytest.warns(UserWarning, match="the column slot holds the arm"),
+        pytest.warns(match="revenue holds the reward"),
+    ):
+        ar.ArtificialReplay(base, log)
 
 
 def test_contexts_are_saved_with_a_policy(tmp_path: Any) -> None:

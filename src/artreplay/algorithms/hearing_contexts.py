@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -82,8 +82,8 @@ class HearsContexts:
 
     def check_contexts(self, history: Any) -> None:
         """Refuse a log whose rows do not have the contexts it hears of."""
-        assert self.contexts is not None
-        absent = [name for name in self.contexts.columns if name not in history.context_names]
+        columns = cast(Contexts, self.contexts).columns
+        absent = [name for name in columns if name not in history.context_names]
         if absent and history.n_rows:
             raise InvalidHistory(
                 f"the log must have the contexts of this {type(self).__name__}, and lacks "
@@ -97,8 +97,8 @@ class HearsContexts:
 
     def contexts_of_rows(self, table: Any, rows: int) -> Floats:
         """The contexts of some rows of a log as the component sees them."""
-        assert self.contexts is not None
-        return np.empty((0, self.contexts.width)) if rows == 0 and table is None else self.contexts.encode(table)
+        contexts = cast(Contexts, self.contexts)
+        return np.empty((0, contexts.width)) if rows == 0 and table is None else contexts.encode(table)
 
     def units_of_rows(self, units: Ints, contexts: Floats) -> Ints:
         """The numbers of the arms of some rows in the contexts of these rows; −1 stays."""

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from artreplay.compiling import Ints
-from artreplay.errors import InvalidHistory
+from artreplay.errors import InvalidHistory, callers_level
 from artreplay.history import Contexts, History, Label
 from artreplay.history.context_values import ContextColumn, context_columns
 from artreplay.inspecting.confounding import Confounding, Strata, confounding, strata_of
+from artreplay.inspecting.inspection import MAX_LOOKED_AT
+from artreplay.inspecting.misleading_logs import LEAST_ROWS
 from artreplay.inspecting.weighted_rewards import ERROR_CHANCE, mean_of_counts
 
 THIN = 20  # rows of a segment and an arm, below which hardly anything can be learnt
@@ -88,6 +91,13 @@ def check_contexts(history: History, leader: Label, reward_range: tuple[float, f
         )
     segments = [one for each in strata for one in _segments(each, history, reward_range)]
     return ContextChecks(list(columns), segments, cells, ranking, warnings)
+
+
+def warn_of_leaks(history: object, names: Sequence[str]) -> None:
+    """Warn of those of the named context columns of a log in memory that hold the arm or the reward."""
+    if isinstance(history, History) and LEAST_ROWS <= len(history) <= MAX_LOOKED_AT:
+        for _, sentence in _leaks(history, context_columns(history.contexts, names)):
+            warnings.warn(sentence, stacklevel=callers_level())
 
 
 def _segments(strata: Strata, history: History, reward_range: tuple[float, float]) -> Iterator[Segment]:

@@ -63,7 +63,6 @@ def draw_values(
     if not isinstance(base, ContextRegression):
         raise InvalidParameter(f"draw_values needs a policy over a ContextRegression, got one over {base!r}")
     contexts = base.contexts
-    assert contexts is not None
     fixed = _fixed(contexts, column, context or {})
     places: list[Any] = _places(contexts, column)
     values = [policy.values({**fixed, column: place}) for place in places]

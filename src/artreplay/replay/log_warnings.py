@@ -9,6 +9,7 @@ import numpy as np
 
 from artreplay.algorithms import Algorithm, ArmAlgorithm
 from artreplay.errors import callers_level
+from artreplay.inspecting import warn_of_leaks
 from artreplay.replay.bases import Base
 from artreplay.replay.log import BaseLog
 
@@ -36,6 +37,8 @@ def warn_about_contexts(base: Base, log: BaseLog) -> None:
     """Say what is odd about the contexts of a log for a base."""
     for sentence in odd_about_contexts(base, log):
         warnings.warn(sentence, stacklevel=callers_level())
+    if base.contexts is not None:
+        warn_of_leaks(log.history, base.contexts.columns)
 
 
 def odd_about_contexts(base: Base, log: BaseLog) -> Iterator[str]:
