@@ -142,6 +142,8 @@ class Fold:
 
     def open(self, entry: Entry) -> None:
         """Note that a decision is open."""
+        if self.pending.is_open(entry.decision or 0):
+            return
         base, context = self.policy.drive.base, context_of(entry)
         encoded = None if context is None else base.checked_context(self._completed(context))
         if entry.unit is None or encoded is not None:

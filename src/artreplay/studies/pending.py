@@ -36,6 +36,10 @@ class Pending:
         """Return whether the base alone would choose differently, or would not choose the same again."""
         return bool(self._open) or self.available is not None or not self._base.exact
 
+    def is_open(self, decision: int) -> bool:
+        """Return whether a decision is known to be open."""
+        return decision in self._open
+
     def open(self, decision: int, units: list[int]) -> None:
         """Note that a decision for these units is open."""
         if decision not in self._open:
