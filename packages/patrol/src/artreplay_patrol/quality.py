@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow.compute as pc
 
 from artreplay_patrol.counts_in_words import many as _many
+from artreplay_patrol.counts_in_words import quoted
 from artreplay_patrol.samples import all_box_rows, box_of, walked_waypoints
 from artreplay_patrol.site import Site, proposed_levels
 
@@ -139,7 +140,9 @@ class Quality:
                 "planner replay leaves them out"
             )
         if self.unnamed_categories:
-            some = ", ".join(self.unnamed_categories[:8]) + (", ..." if len(self.unnamed_categories) > 8 else "")
+            some = ", ".join(quoted(one)[1:-1] for one in self.unnamed_categories[:8]) + (
+                ", ..." if len(self.unnamed_categories) > 8 else ""
+            )
             said.append(f"warning: categories the site file does not name, which do not count: {some}")
         return said
 

@@ -108,7 +108,7 @@ class Site:
         except (OSError, UnicodeDecodeError) as error:
             raise InvalidFile(f"the site file {path} cannot be read: {error}") from error
         except yaml.YAMLError as error:
-            raise InvalidFile(f"the site file {path} is not YAML: {' '.join(str(error).split())}") from error
+            raise InvalidFile(f"the site file {path} is not YAML: {_where(error)}") from None
         if not isinstance(document, dict):
             raise InvalidFile(f"the site file {path} must hold lines such as 'name: Our park', got {document!r}")
         try:
@@ -239,6 +239,13 @@ class Site:
         optional["teams"] = [team._asdict() for team in self.teams] or None
         optional["layers"] = {layer.name: layer.file for layer in self.map_layers} or None
         return document | {name: value for name, value in optional.items() if value is not None}
+
+
+def _where(error: Any) -> str:
+    """What is wrong with YAML and in which line, without the line itself: it may say where a post is."""
+    mark = getattr(error, "problem_mark", None)
+    at = "" if mark is None else f" in line {mark.line + 1}"
+    return f"{getattr(error, 'problem', None) or 'it cannot be read'}{at}"
 
 
 def midway_thresholds(levels: Sequence[float]) -> tuple[float, ...]:

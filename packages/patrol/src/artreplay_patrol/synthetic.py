@@ -19,6 +19,7 @@ from artreplay.compiling import Floats, Ints
 from artreplay.errors import InvalidFile, checked_count
 from artreplay.parameters import checked_seed
 from artreplay.whole_files import write_whole
+from artreplay_patrol.gis_files import gdal
 from artreplay_patrol.packages import package
 from artreplay_patrol.readers import smart
 from artreplay_patrol.samples import box_of
@@ -294,7 +295,7 @@ def _boundary(outline: Floats, corner: Floats) -> bytes:
     """The boundary as a zipped shapefile."""
     import tempfile
 
-    shapely, raw = package("shapely"), package("pyogrio.raw")
+    shapely, raw = package("shapely"), gdal().raw
     shape = shapely.Polygon(np.stack(_lonlat(outline, corner), axis=1))
     made = io.BytesIO()
     with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:

@@ -15,8 +15,8 @@ from artreplay.errors import InvalidFile
 from artreplay_patrol.errors import InvalidRecords
 from artreplay_patrol.packages import package
 from artreplay_patrol.readers.record_columns import Kind, Raw, split_moments
-from artreplay_patrol.readers.unpacking import unpacked
 from artreplay_patrol.site import join_beside, join_category
+from artreplay_patrol.unpacking import unpacked
 
 _MOST = 10**11  # what is beyond is a time in milliseconds since 1970, and not a height
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from artreplay.compiling import Floats, Ints
+from artreplay_patrol.counts_in_words import quoted
 from artreplay_patrol.errors import InvalidRecords
 from artreplay_patrol.site import COLUMNS, Site, join_beside, join_category
 
@@ -123,7 +124,7 @@ class Columns:
             f"{self.source} has no column {name!r}, which the site file names for the {_SPOKEN.get(meaning, meaning)}"
         )
         if len(lacking) < len(own):
-            raise InvalidRecords(f"{said}; its columns are {', '.join(map(repr, self.texts))}")
+            raise InvalidRecords(f"{said}; its columns are {', '.join(map(quoted, self.texts))}")
         return (f"{said}, nor another that it names: columns were found by their usual names",)
 
     def text(self, meaning: str) -> Any:
@@ -175,7 +176,7 @@ class Columns:
                 own = self.site.column(meaning) or "..."
                 raise InvalidRecords(
                     f"{self.source}: no column says the {_SPOKEN.get(meaning, meaning)}; its columns are "
-                    f"{', '.join(map(repr, self.texts))}: name it in the site file (columns: {{{meaning}: {own}}})"
+                    f"{', '.join(map(quoted, self.texts))}: name it in the site file (columns: {{{meaning}: {own}}})"
                 )
 
     def moments(self) -> tuple[Any, Any]:

@@ -28,11 +28,11 @@ from artreplay_patrol.readers.markup import read_kml, read_smart_xml
 from artreplay_patrol.readers.record_columns import Kind, Raw
 from artreplay_patrol.readers.sightings import Rows, joined
 from artreplay_patrol.readers.smart import SmartPackage
-from artreplay_patrol.readers.unpacking import unpacked
 from artreplay_patrol.readers.vector import read_vector
 from artreplay_patrol.samples import codes, ranks, tracks_of
 from artreplay_patrol.site import Site
 from artreplay_patrol.tracks import walk
+from artreplay_patrol.unpacking import unpacked
 from artreplay_patrol.waypoints import DIGITS, SCHEMA
 
 _DELIMITED = (".csv", ".tsv", ".txt")

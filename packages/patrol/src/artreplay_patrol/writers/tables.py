@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from artreplay_patrol.area import LONLAT
+from artreplay_patrol.gis_files import gdal
 from artreplay_patrol.packages import package
 from artreplay_patrol.plan import PLANNED, Item, Plan
 from artreplay_patrol.waypoints import DIGITS
@@ -122,7 +123,7 @@ def gpx_bytes(plan: Plan) -> bytes:
 
 def geopackage_bytes(plan: Plan) -> bytes:
     """A layer of points, for a GIS program."""
-    raw, shapely = package("pyogrio.raw"), package("shapely")
+    raw, shapely = gdal().raw, package("shapely")
     rows = rows_of(plan)
     names = [name for name in rows[0] if name not in ("lon", "lat")]
     columns = [_column([row[name] for row in rows]) for name in names]
