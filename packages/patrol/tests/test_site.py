@@ -103,7 +103,7 @@ class TestSiteFile:
             (2, 5),
             (0.5, 3),
         )
-        assert site.column("lon") == "Longitude"
+        assert site.own_names("lon") == ("Longitude",)
         assert site.counts(["snare", "Human / SNARE", None, "weather", "Fog"]).tolist() == [
             True,
             True,

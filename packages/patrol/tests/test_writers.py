@@ -101,7 +101,7 @@ COLUMNS = (
     ("patrol", "plan_id"),
     ("date", "start"),
     ("waypoint", "item_id"),
-    ("category", "name"),
+    ("category", "unit"),
     ("lon", "lon"),
     ("lat", "lat"),
 )

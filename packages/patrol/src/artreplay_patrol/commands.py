@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from artreplay_patrol.plan_commands import draw_map, plan, record
+from artreplay_patrol.plan_commands import draw_map, plan, record, undo
 from artreplay_patrol.record_commands import demo, import_records, surface
 from artreplay_patrol.simulate_command import simulate
 
@@ -13,6 +13,7 @@ patrol.command("import")(import_records)
 patrol.command("map")(draw_map)
 patrol.command()(plan)
 patrol.command()(record)
+patrol.command()(undo)
 patrol.command()(surface)
 patrol.command()(demo)
 patrol.command()(simulate)

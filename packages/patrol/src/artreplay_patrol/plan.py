@@ -26,7 +26,10 @@ from artreplay_patrol.tree_planner import tree_plan
 from artreplay_patrol.trust import trust_sentences
 
 PLANNERS = ("rings", "replay")
+_YEAR = 365.25  # days
+_OLD = 366  # days from the last record, after which a plan says so
 PLANNED = "item_id="  # marks a place of a plan, so that one a device brings home again is not taken for a find
+PLACE = r"^W\d\d-[0-9a-f]{3} \d\d( |$)"  # how names of places begin: some devices bring home nothing but the name
 
 
 @dataclass(frozen=True)
@@ -155,7 +158,7 @@ def make_plan(
     every = Visits.of(rows, site.finest)
     visits = every.where(every.day < day_of(start))
     plan_id = _name_of(site, visits, wish, start, began)
-    notes = _left_out(len(every.day) - len(visits.day), start)
+    notes = _left_out(len(every.day) - len(visits.day), start) + _old_records(visits, start)
     made_from: Forecast | ArtificialReplay
     if wish.planner == "replay":
         made_from, chosen = tree_plan(site, rows.slice(0, len(visits.day)), wish.budget, wish.places)
@@ -254,6 +257,18 @@ def _left_out(count: int, start: date) -> list[str]:
     if not count:
         return []
     return [f"This plan leaves out {many(count, 'visit')} on {start} or later: it is made from what was known before."]
+
+
+def _old_records(visits: Visits, start: date) -> list[str]:
+    """A word on records that end long before the plan begins."""
+    if not len(visits.day) or day_of(start) - int(visits.day[-1]) <= _OLD:
+        return []
+    last = date_of(int(visits.day[-1]))
+    years = (day_of(start) - int(visits.day[-1])) / _YEAR
+    return [
+        f"The last record before this plan is of {last}, {years:.1f} years before its first day: what was there then "
+        "may not be there now."
+    ]
 
 
 def _name_of(site: Site, visits: Visits, wish: Wish, start: date, began: date) -> str:

@@ -143,7 +143,19 @@ def record(
         items = [one.__dict__ for one in outcome.items]
         show_json({"plan_id": plan_id, "items": items} | numbers | outcome.added.__dict__)
         return
-    show(*quality.files, *quality.warnings(), *_outcome(outcome, plans[plan_id]))
+    show(*quality.files, *quality.warnings(), *_outcome(outcome, plans[plan_id], park))
+
+
+def undo(park: ParkFolder) -> None:
+    """Take back the last import or record: its rows go, and what it replaced is back.
+
+    Typed again, it takes back the one before.
+    """
+    from artreplay_patrol.park import Park
+
+    done = Park(park).undo()
+    back = f", and {done.back:,} rows that it had replaced are back" if done.back else ""
+    show(f"the import of {done.source} of {done.at} is taken back: {done.rows:,} rows went{back}")
 
 
 def _headline(plan: Plan) -> str:
@@ -199,7 +211,7 @@ def _written(paths: list[Path]) -> list[str]:
     return [f"{', '.join(path.name for path in paths)} in {paths[0].parent}"]
 
 
-def _outcome(outcome: Outcome, plan: Plan) -> list[object]:
+def _outcome(outcome: Outcome, plan: Plan, park: Path) -> list[object]:
     found = {True: "yes", False: "no", None: NONE}
     rows = [
         (one.item_id, f"{one.planned:g}", f"{one.effort:.1f}", str(one.visits), found[one.found])
@@ -220,4 +232,4 @@ def _outcome(outcome: Outcome, plan: Plan) -> list[object]:
         )
     rows_said = f"{outcome.added.new:,} new rows, {outcome.added.known:,} the park had already"
     headers = ["place", f"planned, {plan.unit}", "walked", "visits", "found"]
-    return [rows_said, "", table(headers, rows, texts=1), "", *said]
+    return [rows_said, *outcome.added.sentences(park), "", table(headers, rows, texts=1), "", *said]

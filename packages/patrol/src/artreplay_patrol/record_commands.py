@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -48,13 +49,13 @@ def import_records(
         made = made.with_levels(*_levels_of(output) if (output / JOURNAL_FILE).exists() else (proposed,))
     added = Park.create(output, made).add_records(found.table, found.quality, records.name)
     if as_json:
-        show_json({"quality": found.quality.to_dict(), "new": added.new, "known": added.known})
+        show_json({"quality": found.quality.to_dict()} | asdict(added))
         return
     show(*found.quality.sentences())
     if found.site.levels_are_open:
         levels = ", ".join(f"{level:g}" for level in made.levels)
         show(f"the site file names no levels of effort: plans of this park ask for {levels} {made.unit}")
-    show("", f"{added.new:,} new rows in {output}, {added.known:,} it had already")
+    show("", f"{added.new:,} new rows in {output}, {added.known:,} it had already", *added.sentences(output))
 
 
 def _levels_of(park: Path) -> tuple[tuple[float, ...], tuple[float, ...] | None]:

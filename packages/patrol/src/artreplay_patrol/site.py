@@ -213,9 +213,9 @@ class Site:
     def _named(self) -> dict[str, bool]:
         return {_folded(name): counts for name, counts in self.observations or ()}
 
-    def column(self, name: str) -> str | None:
-        """What the site's own files call a column; None if the site file does not say."""
-        return dict(self.columns).get(name)
+    def own_names(self, meaning: str) -> tuple[str, ...]:
+        """What the site's own files call a column: one of these names, if the site file says any."""
+        return tuple(name for known, name in self.columns if known == meaning)
 
     def kind_of_file(self, name: str) -> str | None:
         """What the site file says that a file is; None if it says nothing."""
@@ -233,7 +233,9 @@ class Site:
         document["observations"] = "any" if self.observations is None else dict(self.observations)
         document |= {name: getattr(self, name) for name in ("max_gap_km", "max_speed_kmh", "finest")}
         optional = {name: getattr(self, name) for name in ("date_format", "time_zone", "input_crs")}
-        optional |= {"columns": dict(self.columns) or None, "files": dict(self.files) or None}
+        names = {meaning: self.own_names(meaning) for meaning, _ in self.columns}
+        columns = {meaning: own[0] if len(own) == 1 else list(own) for meaning, own in names.items()}
+        optional |= {"columns": columns or None, "files": dict(self.files) or None}
         optional |= {name: value for name in ("reach_km", "near_km") if math.isfinite(value := getattr(self, name))}
         optional["posts"] = [post._asdict() for post in self.posts] or None
         optional["teams"] = [team._asdict() for team in self.teams] or None

@@ -29,7 +29,11 @@ def site_parameters(document: Mapping[str, Any], folder: Path, known: Sequence[s
     if "columns" in given:
         if not isinstance(given["columns"], dict):
             raise InvalidParameter(f"columns must say, for example, 'lon: Longitude', got {given['columns']!r}")
-        given["columns"] = tuple((str(name), str(column)) for name, column in given["columns"].items())
+        given["columns"] = tuple(
+            (str(name), str(column))
+            for name, columns in given["columns"].items()
+            for column in (columns if isinstance(columns, list) else [columns])
+        )
     if "files" in given:
         if not isinstance(given["files"], dict):
             raise InvalidParameter(f"files must say, for example, '*.csv: sightings', got {given['files']!r}")

@@ -17,6 +17,7 @@ from artreplay_patrol.gis_files import layers_of, read_gis
 from artreplay_patrol.packages import package
 from artreplay_patrol.readers.record_columns import Columns, Kind, Raw, split_moments
 from artreplay_patrol.site import COLUMNS, Site
+from artreplay_patrol.waypoints import DRAWN
 
 _COLUMNS = tuple(name for name in COLUMNS if name not in ("lon", "lat", "geometry"))  # positions are no columns here
 _LINES, _AREAS = (1, 2, 5), (3, 6)  # as shapely numbers the kinds of shapes
@@ -70,12 +71,18 @@ def raw_of(columns: Columns, there: Features, iso: bool) -> Raw:
         lon=there.lon,
         lat=there.lat,
         source=columns.source,
-        notes=(*columns.notes, *columns.without_patrol()),
+        notes=columns.without_patrol(),
+        own_names=columns.own_names(),
         iso=iso,
         kind=Kind.WAYPOINTS if is_line and kind is Kind.SIGHTINGS else kind,
-        leg=pc.binary_join_element_wise(named, number, " ") if ending is None and is_line else named,
+        leg=_drawn(named, number) if ending is None and is_line else named,
         device=None if device is None else device.take(there.row),
     )
+
+
+def _drawn(leg: Any, number: Any) -> Any:
+    """The legs of lines that say no times: each part is one, and goes from corner to corner however far that is."""
+    return pc.binary_join_element_wise(pc.binary_join_element_wise(pa.scalar(DRAWN), leg, ""), number, " ")
 
 
 class Features(NamedTuple):
