@@ -17,7 +17,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1  # of linear algebra: the
 BESIDE = $(MAKE) --no-print-directory types layers > $(VENV)/beside.log 2>&1 & beside=$$!;
 BOTH = tests=$$?; wait $$beside; beside=$$?; cat $(VENV)/beside.log; test $$tests = 0 -a $$beside = 0
 
-.PHONY: demo reproduce numbers test test-pythons test-all lint types layers bench bench-peers bench-decisions bench-space bench-stores bench-large bench-study clean
+.PHONY: demo reproduce numbers test test-pythons test-all lint types layers bench bench-peers bench-decisions bench-patrol bench-space bench-stores bench-large bench-study clean
 
 demo: $(VENV)/.core
 	$(BIN)/artreplay demo
@@ -92,6 +92,10 @@ bench-study: .venv-optuna/.ready
 
 # Points and budgets: every rule in all domains, into benchmarks/space.csv, which the tables of the docs are made from;
 # SEEDS=3 for a first look, MINUTES=30 to begin nothing after that (the next call goes on).
+# A year of plans in invented parks, with each planner in each condition; takes hours. PARKS and SEED say which.
+bench-patrol: $(VENV)/.dev
+	PYTHONPATH=packages/patrol/benchmarks $(ONE_THREAD) $(VENV)/bin/python packages/patrol/benchmarks/simulate_patrols.py --parks $(or $(PARKS),20) --seed $(or $(SEED),90001)
+
 bench-space: .venv-peers/.ready
 	$(ONE_THREAD) SEEDS=$(SEEDS) MINUTES=$(MINUTES) PROCESSES=$(PROCESSES) ONLY="$(ONLY)" RULES="$(RULES)" TABLES=$(TABLES) .venv-peers/bin/python benchmarks/space.py
 

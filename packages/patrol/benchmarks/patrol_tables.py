@@ -2,8 +2,8 @@
 
 In the folder packages/patrol:
 
-    artreplay patrol simulate --parks 20 --seed 90001 --json -o docs/patrol-planners.png \\
-        > docs/results/patrol-planners.json
+    PYTHONPATH=benchmarks python benchmarks/simulate_patrols.py --parks 20 --seed 90001 --json \\
+        -o docs/patrol-planners.png > docs/results/patrol-planners.json
     PYTHONPATH=../../benchmarks python benchmarks/patrol_tables.py
 """
 

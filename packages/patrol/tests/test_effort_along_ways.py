@@ -20,7 +20,7 @@ from artreplay_patrol.samples import all_box_rows
 from artreplay_patrol.tracks import pieces_of
 from artreplay_patrol.waypoints import waypoint_table
 
-SITE = site(finest=16, max_gap_km=50.0, max_speed_kmh=99.0)
+SITE = site(box_km=2.8, max_gap_km=50.0, max_speed_kmh=99.0)
 NOON = datetime(2016, 3, 15, 6)
 
 
@@ -96,7 +96,7 @@ def test_a_sighting_counts_where_it_was_seen_and_not_at_the_next_fix(tmp_path: P
     write_lines(tmp_path / "tracks.csv", "Patrol,Date,Time,X,Y", fixes)
     seen = [f"P1,2016-03-15,08:30:00,{WEST + 0.085},{SOUTH + 0.103},Snare"]
     write_lines(tmp_path / "seen.csv", "Patrol,Date,Time,X,Y,Category", seen)
-    here = site(finest=32, files=(), max_gap_km=20.0)
+    here = site(box_km=1.4, files=(), max_gap_km=20.0)
     found, quality = read_records(tmp_path, here)
     assert quality.notes == ()
     assert quality.km == pytest.approx(7.8, abs=0.1)

@@ -91,7 +91,7 @@ def test_hovering_says_the_numbers_of_a_cell_and_the_reason_of_a_place(browser, 
 def test_colours_and_samples_can_be_changed(browser, pages):
     browser.open(pages["plan"], 1440)
     names = browser.ask("[...document.querySelectorAll('#shade option')].map(o => o.textContent)")
-    assert names == ["forecast", "doubt", "source", "effort"]
+    assert names == ["forecast", "doubt", "effort"]
     fills = "[...document.querySelectorAll('.cells rect')].map(r => r.getAttribute('fill')).join()"
     seen = set()
     for number in range(len(names)):

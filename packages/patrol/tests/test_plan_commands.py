@@ -86,18 +86,6 @@ def test_a_plan_of_days_that_are_over_says_how_to_plan_days_to_come(folder, caps
     assert "days are over" not in out
 
 
-def test_the_paper_s_planner_can_be_asked_for(folder, capsys):
-    code, out, _ = run(capsys, "plan", "park", "--budget", 20, "--planner", "replay")
-    plan = next(iter(Park("park").plans().values()))
-    assert code == 0
-    assert f"made from {plan.used:,} of {plan.visits:,} visits in the records, by the planner replay" in out
-    assert plan.used < plan.visits
-    assert (folder / "plan" / "plan.html").read_text(encoding="utf-8").count("index, 3 km") == 1
-    code, out, err = run(capsys, "plan", "park", "--budget", 20, "--planner", "magic")
-    assert code == 2
-    assert "magic" in err
-
-
 def test_a_plan_far_ahead_is_doubted(folder, capsys):
     week = records(folder / "week.csv", date(2098, 6, 1))
     assert run(capsys, "import", week, "-o", "park")[0] == 0
@@ -152,9 +140,7 @@ def test_blurred_positions_are_in_every_file(folder, capsys):
         (["plan", "park", "--budget", "0.1"], "the budget must pay for one place at the smallest level, 1 km"),
         (["plan", "park", "--budget", "nan"], "budget must pay"),
         (["plan", "park", "--budget", "5", "--places", "0"], "places must be at least 1"),
-        (["plan", "park", "--budget", "5", "--learning-places", "9"], "at most the number of places, 5, got 9"),
         (["plan", "park", "--budget", "5", "--apart-km", "nan"], "apart-km must be from 0 to 45 km"),
-        (["plan", "park", "--budget", "5", "--seed", "-1"], "seed must be an integer of at least 0"),
         (["plan", "park", "--budget", "5", "--blur-m", "-1"], "blur-m must be from 0 to 44532 metres"),
         (["map", "park", "--blur-m", "inf"], "blur-m must be from 0 to 44532 metres, the width of the park, got inf"),
         (["map", "park", "--blur-m", "1e12"], "blur-m must be from 0 to 44532 metres"),

@@ -24,7 +24,7 @@ COUNTED = tuple((name, True) for name in ("snare", "lion"))
 
 
 def site(**options) -> Site:
-    given = {"levels": (1.0, 3.0), "finest": 8, "time_zone": "Africa/Kampala", "observations": COUNTED}
+    given = {"levels": (1.0, 3.0), "box_km": 5.5, "time_zone": "Africa/Kampala", "observations": COUNTED}
     return Site("Test park", **given | options).with_area(Area.around(PARK))
 
 

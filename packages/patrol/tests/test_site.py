@@ -91,7 +91,7 @@ class TestSiteFile:
     def test_a_full_file(self, tmp_path: Path) -> None:
         path = write_site(
             tmp_path,
-            "name: Élan\ncrs: 32636\nperiod_days: 14\nfinest: 16\nmax_gap_km: 3\ndate_format: '%d/%m/%Y'\n"
+            "name: Élan\ncrs: 32636\nperiod_days: 14\nbox_km: 2.5\nmax_gap_km: 3\ndate_format: '%d/%m/%Y'\n"
             "time_zone: Africa/Kampala\ncolumns: {lon: Longitude}\nobservations: {Snare: yes, Weather: no}\n"
             "effort:\n  unit: hours\n  levels:\n    - {level: 2, from: 0.5}\n    - {level: 5, from: 3}\n",
         )
@@ -120,7 +120,7 @@ class TestSiteFile:
         site.save(tmp_path / "there")
         again = Site.load(tmp_path / "there")
         assert again.area.boundary.equals_exact(site.area.boundary, 1e-9)
-        for name in ("name", "levels", "thresholds", "observations", "finest", "unit", "period"):
+        for name in ("name", "levels", "thresholds", "observations", "box_km", "unit", "period"):
             assert getattr(again, name) == getattr(site, name)
 
     def test_a_short_file_takes_the_name_of_its_folder(self, tmp_path: Path) -> None:
@@ -139,7 +139,7 @@ class TestSiteFile:
             ("effort: {levels: [{level: 1}]}", "each level must say 'level' and 'from'"),
             ("effort: {levels: [{level: 1, from: 2}, {level: 2, from: 1}]}", "must ascend"),
             ("effort: {levels: [{level: 2, from: 0}, {level: 1, from: 1}]}", "levels must ascend"),
-            ("finest: 30", "must be a power of two"),
+            ("box_km: 0", "box_km must be above 0"),
             ("crs: 4326", "must be a projection in metres"),
             ("time_zone: Moon", "must be a name such as Africa/Kampala"),
             ("columns: {depth: z}", "got 'depth'"),

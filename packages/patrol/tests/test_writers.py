@@ -13,13 +13,11 @@ import numpy as np
 import pyogrio.raw
 import pytest
 import shapely
-from test_forecast import FIRST, SIDE, visited_weekly
 from test_plan import SITE, START, planned
 from walks import bay_site, walks
 
 from artreplay.errors import InvalidFile
 from artreplay_patrol.errors import InvalidRecords
-from artreplay_patrol.forecast import forecast_of
 from artreplay_patrol.plan import Wish, make_plan
 from artreplay_patrol.readers import read_records
 from artreplay_patrol.readers.gpx import read_gpx
@@ -113,7 +111,7 @@ def test_the_page_needs_nothing_from_elsewhere_and_cannot_be_broken_by_a_name(fo
     assert "<&>" not in text
     assert "Bay park &lt;&amp;&gt;" in text
     data = json.loads(text.split('id="data">')[1].split("</script>")[0])
-    assert [shade["name"] for shade in data["shades"]] == ["forecast", "doubt", "source", "effort"]
+    assert [shade["name"] for shade in data["shades"]] == ["forecast", "doubt", "effort"]
     assert {len(shade["steps"]) for shade in data["shades"]} == {len(data["boxes"])} == {int(SITE.area.mask(16).sum())}
     for item in PLAN.items:
         assert item.item_id in text
@@ -131,9 +129,8 @@ def test_blurred_files_hold_no_exact_position(tmp_path):
     assert len(np.unique(view_of(SITE, ROWS, FORECAST).dots, axis=0)) > 100
 
 
-@pytest.mark.parametrize("planner", ["rings", "replay"])
-def test_no_box_of_a_blurred_map_is_smaller_than_the_blur(planner):
-    plan, made_from = planned(planner=planner)
+def test_no_box_of_a_blurred_map_is_smaller_than_the_blur():
+    plan, made_from = planned()
     sharp, rough = (view_of(SITE, ROWS, made_from, plan, blur_m=blur_m) for blur_m in (0.0, 5000.0))
     assert rough.side == 8 < sharp.side
     assert rough.coverage == sharp.coverage
@@ -160,21 +157,6 @@ def test_what_is_unknown_is_hatched_and_never_coloured_as_low():
         assert ("Unknown: between" in text) == is_unknown
     nothing = view_of(SITE, ROWS.slice(0, 0), planned(patrols=0)[1])
     assert nothing.layers[0].unknown.all()
-
-
-def test_a_map_of_rest_is_there_if_visits_speak_for_it():
-    site = bay_site(finest=SIDE)
-    rows = all_box_rows(walks(site), site)
-    day = FIRST + 7 * 30
-    quiet, same = (forecast_of(visited_weekly(left), SIDE, FIRST, day) for left in (0.2, 1.0))
-    assert [layer.name for layer in view_of(site, rows, quiet).layers] == [
-        "forecast",
-        "doubt",
-        "source",
-        "rest",
-        "effort",
-    ]
-    assert [layer.name for layer in view_of(site, rows, same).layers] == ["forecast", "doubt", "source", "effort"]
 
 
 def test_a_map_without_a_plan(tmp_path):

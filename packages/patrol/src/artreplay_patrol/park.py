@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import date, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
@@ -18,7 +18,6 @@ import pyarrow.parquet as pq
 
 from artreplay.errors import InvalidFile, InvalidParameter
 from artreplay.history import History
-from artreplay.replay import ArtificialReplay
 from artreplay.whole_files import write_whole
 from artreplay_patrol.area import Bools
 from artreplay_patrol.corrections import corrections, keys_of, of_days
@@ -33,6 +32,7 @@ from artreplay_patrol.waypoints import FORM, form_of, no_waypoints, with_legs
 
 JOURNAL_FILE = "journal.jsonl"
 _FOLDERS = ("records", "plans")
+_TRIAL = "This plan is a trial: the park has records of its first day or of later ones, and does not keep it."
 
 
 @dataclass(frozen=True)
@@ -244,25 +244,25 @@ class Park:
 
     # -- plans --------------------------------------------------------------------------------------------------
 
-    def plan(
-        self, wish: Wish, start: date | None = None, now: datetime | None = None
-    ) -> tuple[Plan, Forecast | ArtificialReplay]:
+    def plan(self, wish: Wish, start: date | None = None, now: datetime | None = None) -> tuple[Plan, Forecast]:
         """Make a plan from all records and keep it; and what it was made from.
 
         It is for the days after the last record unless `start` says otherwise. Asked again with nothing new it is the
-        plan that is there already.
+        plan that is there already. A plan whose first day is in the records already is a trial, and nothing is kept.
         """
         day = self.last_day() + timedelta(days=1) if start is None else start
         plans = self.plans()
-        made, made_from = make_plan(self.site, self.visits, wish, day, self._first_day(day, plans))
+        made, forecast = make_plan(self.site, self.visits, wish, day, self._first_day(day, plans))
         if made.plan_id in plans:
-            return plans[made.plan_id], made_from
+            return plans[made.plan_id], forecast
+        if len(self.waypoints) and day <= self.last_day():
+            return replace(made, notes=(_TRIAL, *made.notes)), forecast
         name = f"plans/{made.plan_id}.json"
         document = json.dumps({"plan": made.to_dict()}, ensure_ascii=False)
         write_whole(self.folder / name, lambda file: file.write(document.encode()), private=True)
         moment = (now or datetime.now()).isoformat(timespec="seconds")
         self.journal.append("plan", plan_id=made.plan_id, file=name, made_at=moment, effort=made.effort)
-        return made, made_from
+        return made, forecast
 
     def forecast(self) -> Forecast:
         """What the records say of every box on the day after the last of them."""

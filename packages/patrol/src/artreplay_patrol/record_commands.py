@@ -1,4 +1,4 @@
-"""`patrol import`, `patrol surface`, `patrol demo`: records in, a park out; and a park that is invented."""
+"""`patrol import`, `patrol demo`: records in, a park out; and a park that is invented."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ import typer
 
 from artreplay.console import JsonOption, SeedOption, seconds, show, show_json
 from artreplay.errors import InvalidFile, InvalidParameter
-from artreplay_patrol.plan_commands import NothingFound, ParkFolder, draw_map, plan, record
+from artreplay_patrol.plan_commands import NothingFound, draw_map, plan, record
 
 if TYPE_CHECKING:  # imported when the commands run: it takes a while, and other commands do not need it
     from artreplay_patrol.site import Site
 
-SURFACE_FILE = "surface.npz"
 _BUDGET, _PLACES = 20.0, 5  # of the demo
 
 
@@ -51,7 +50,7 @@ def import_records(
     if as_json:
         show_json({"quality": found.quality.to_dict()} | asdict(added))
         return
-    show(*found.quality.sentences())
+    show(*found.quality.sentences(), made.size_sentence())
     if found.site.levels_are_open:
         levels = ", ".join(f"{level:g}" for level in made.levels)
         show(f"the site file names no levels of effort: plans of this park ask for {levels} {made.unit}")
@@ -73,25 +72,6 @@ def _site(path: Path | None, park: Path) -> Site:
     if not (park / JOURNAL_FILE).exists():
         raise InvalidParameter(f"--site must name a site file, for there is no park in {park} yet")
     return Park(park).site
-
-
-def surface(
-    park: ParkFolder,
-    monotone: Annotated[bool, typer.Option("--monotone", help="More effort never finds less.")] = False,
-    seed: SeedOption = 0,
-) -> None:
-    """Fit a small neural network to a park's records: place and effort to the chance of an observation.
-
-    It is kept in the park folder, to simulate with: `artreplay.environments.Patrol(Surface.load(...))`.
-    """
-    from artreplay_patrol.domain import fit_surface
-    from artreplay_patrol.park import Park
-
-    opened = Park(park)
-    opened.last_day()
-    fitted = fit_surface(opened.waypoints, opened.site, monotone=monotone, seed=seed)
-    fitted.save(park / SURFACE_FILE)
-    show(f"the surface of {len(opened.waypoints):,} rows is in {park / SURFACE_FILE}")
 
 
 def demo(

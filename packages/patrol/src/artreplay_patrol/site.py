@@ -26,6 +26,7 @@ from artreplay_patrol.posts import Post, Team, check_posts, checked_teams
 from artreplay_patrol.site_file import site_parameters
 
 Unit = Literal["km", "hours"]
+Way = Literal["walked", "driven"]
 COLUMNS = (
     "patrol",
     "device",
@@ -43,8 +44,9 @@ SITE_FILE, BOUNDARY_FILE = "site.yaml", "boundary.geojson"
 # What a park can change: nothing that was read depends on these lines. (Of effort, its unit is fixed.)
 CHANGEABLE = (
     *("name", "effort", "period_days", "observations", "date_format", "columns", "input_crs", "files"),
-    *("posts", "reach_km", "near_km", "teams", "layers"),
+    *("posts", "reach_km", "near_km", "teams", "way", "pace_kmh", "layers"),
 )
+_MAX_POWER = 9  # 512 boxes along each side take minutes for a plan
 _QUANTILES = (0.5, 0.8, 0.95)  # of the effort of a visit
 _ROUND = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 _BETWEEN = " / "  # the parts of a category, from the general to the particular
@@ -77,7 +79,7 @@ class Site:
     max_speed_kmh: float = 10.0
     date_format: str | None = None
     time_zone: str | None = None  # of times that bring an offset with them
-    finest: int = 32  # boxes along each side of the square, at most
+    box_km: float = 1.0  # about the width of a box; the square around the park has a power of two of them on each side
     columns: tuple[tuple[str, str], ...] = ()  # what a plain CSV calls patrol, date, time, lon, lat, category, waypoint
     input_crs: str | None = None  # of x and y in tables, and of files that do not say what theirs is
     files: tuple[tuple[str, str], ...] = ()  # patterns of file names, and what these are: tracks, sightings, waypoints
@@ -85,6 +87,8 @@ class Site:
     reach_km: float = math.inf  # from a post, as the crow flies, up to which a plan sends anybody
     near_km: float = math.inf  # between any two places of one patrol, at most
     teams: tuple[Team, ...] = ()  # each with a budget of its own
+    way: Way = "walked"  # from posts to places, which the budget then pays, or driven
+    pace_kmh: float = 3.0  # of people who walk to a place, where effort is counted in hours
     layers: tuple[tuple[str, Path], ...] = ()  # GIS files of what people know a place by: roads, rivers, villages
     posts_file: Path | None = None  # that posts were read from
     levels_are_open: bool = False  # whether the site file leaves the levels to what the records propose
@@ -153,6 +157,25 @@ class Site:
         area = Area.around(read_boundary(self.boundary), self.crs)
         check_posts(self.posts, area)
         return area
+
+    @cached_property
+    def finest(self) -> int:
+        """Boxes along each side of the square: a power of two, such that a box is about as wide as `box_km`."""
+        power = round(math.log2(self.area.side_km / self.box_km))
+        if power > _MAX_POWER:
+            least = self.area.side_km / 2.0**_MAX_POWER
+            raise InvalidParameter(f"box_km must be at least {least:.2g} in a park of this size, got {self.box_km:g}")
+        return int(2 ** max(power, 1))
+
+    def place_of(self, box: int) -> tuple[float, float]:
+        """Longitude and latitude of the place that a plan names in a box (x · finest + y)."""
+        x, y = divmod(box, self.finest)
+        return self.area.place_in((x / self.finest, y / self.finest), ((x + 1) / self.finest, (y + 1) / self.finest))
+
+    def size_sentence(self) -> str:
+        """How large the park and its boxes are."""
+        width = self.area.side_km / self.finest
+        return f"The park has {self.area.km2:,.0f} km², in boxes of {width:.2g} × {width:.2g} km."
 
     def with_area(self, area: Area) -> Site:
         """This site with an area that came from elsewhere, such as a package of records."""
@@ -231,7 +254,7 @@ class Site:
         document["effort"] = {"unit": self.unit, "levels": levels}
         document["period_days"] = self.period
         document["observations"] = "any" if self.observations is None else dict(self.observations)
-        document |= {name: getattr(self, name) for name in ("max_gap_km", "max_speed_kmh", "finest")}
+        document |= {name: getattr(self, name) for name in ("max_gap_km", "max_speed_kmh", "box_km", "way", "pace_kmh")}
         optional = {name: getattr(self, name) for name in ("date_format", "time_zone", "input_crs")}
         names = {meaning: self.own_names(meaning) for meaning, _ in self.columns}
         columns = {meaning: own[0] if len(own) == 1 else list(own) for meaning, own in names.items()}
@@ -318,9 +341,8 @@ def _checked(site: Site) -> dict[str, Any]:
     levels = checked_levels(site.levels)
     if site.thresholds is not None and list(site.levels) != sorted(site.levels):
         raise InvalidParameter(f"levels must ascend, got {list(site.levels)}")
-    finest = checked_count("finest", site.finest, least=2)
-    if finest & (finest - 1) or finest > 1024:
-        raise InvalidParameter(f"finest must be a power of two, from 2 to 1024, got {finest}")
+    if site.way not in get_args(Way):
+        raise InvalidParameter(f"way must be walked or driven, got {site.way!r}")
     for name, _ in site.columns:
         if name not in COLUMNS:
             raise InvalidParameter(f"columns can name {', '.join(COLUMNS)}, got {name!r}")
@@ -330,7 +352,8 @@ def _checked(site: Site) -> dict[str, Any]:
         "period": checked_count("period_days", site.period),
         "max_gap_km": _positive("max_gap_km", site.max_gap_km),
         "max_speed_kmh": _positive("max_speed_kmh", site.max_speed_kmh),
-        "finest": finest,
+        "box_km": _positive("box_km", site.box_km),
+        "pace_kmh": _positive("pace_kmh", site.pace_kmh),
     }
     for pattern, kind in site.files:
         if kind not in FILE_KINDS:

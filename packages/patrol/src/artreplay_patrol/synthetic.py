@@ -237,8 +237,8 @@ period_days: 7
 observations:
   Snare: yes
   Animal sign: yes
-finest: FINEST
-""".replace("FINEST", str(FINEST))
+box_km: BOX_KM
+""".replace("BOX_KM", f"{SIDE_KM / FINEST:g}")
 
 
 def _corner() -> Floats:

@@ -18,7 +18,7 @@ from artreplay_patrol.packages import package
 from artreplay_patrol.plan import PLANNED, Item, Plan
 from artreplay_patrol.waypoints import DIGITS
 
-_FORECAST = ("rate", "low", "high", "own_share", "beside", "average", "met")  # what the planner replay does not know
+_FORECAST = ("rate", "low", "high", "own_share", "beside", "average", "met")
 
 
 def name_of(item: Item, plan: Plan) -> str:
@@ -54,9 +54,6 @@ def rows_of(plan: Plan) -> list[dict[str, Any]]:
             "finds": item.finds,
             "walked": round(item.walked, 3),
             "last_visit": item.last_visit,
-            "learning": item.is_learning,
-            "planner": plan.planner,
-            "seed": plan.seed,
             "why": item.why,
             "blur_m": plan.blur_m,
         }

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from typing import Protocol, cast
 
 import numpy as np
+from tree_planner import base_for
+from worlds import World
 
 from artreplay.compiling import Floats, Ints
 from artreplay.history import Allocation, History
@@ -15,8 +17,6 @@ from artreplay_patrol.choosing import best_places, by_lot, choose_places
 from artreplay_patrol.forecast import WEEK, Fold, Visits
 from artreplay_patrol.rings import FOLDS, PARK_EFFORT, PARK_FINDS, nearby_sums, summed
 from artreplay_patrol.stories import STORIES, UNCHANGED, Story
-from artreplay_patrol.tree_planner import base_for
-from artreplay_patrol.worlds import World
 
 _PRIOR_KM = 1.0  # of the rate of the whole park, in every box of a map
 
@@ -84,8 +84,8 @@ class Oracle(ByRate):
 class ByRings:
     """Our planner, with all stories or without."""
 
-    def __init__(self, world: World, budget: float, places: int, stories: tuple[Story, ...], learning: int = 0) -> None:
-        self.world, self.budget, self.places, self.learning = world, budget, places, learning
+    def __init__(self, world: World, budget: float, places: int, stories: tuple[Story, ...]) -> None:
+        self.world, self.budget, self.places = world, budget, places
         self.fold = Fold(world.visits, world.site.finest, world.first, stories)
 
     def ask(self, week: int, truth: Floats) -> list[tuple[int, int]]:
@@ -98,7 +98,6 @@ class ByRings:
             self.budget,
             self.places,
             self.world.seed,
-            self.learning,
         )
         return [(choice.box, choice.level) for choice in chosen]
 
