@@ -22,6 +22,7 @@ from artreplay_patrol.site import Site
 
 MAX_DOTS = 4_000  # on one map
 _LENGTHS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200)  # km
+GUESS = 4.0  # the doubt from which a forecast is called a guess
 _SHOWN_DOUBT = (2.0, 32.0)  # the ends of its scale
 _ASIDE = 0.02  # of the square: how far layers go on outside the boundary
 Colours = Literal["finds", "doubt", "effort"]
@@ -73,6 +74,7 @@ class View:
     boxes: Ints  # (box, 2): those that overlap the area, as (x, y)
     texts: tuple[str, ...]  # what there is to say of each
     layers: tuple[Layer, ...]  # the first one is shown first
+    columns: dict[str, Any]  # what a GIS program is told of each box
     visits: int
     finds: int
     coverage: float  # share of the area's finest boxes that was ever visited, blurred or not
@@ -118,7 +120,7 @@ def view_of(
     mask = site.area.mask(side)
     visits, finds, effort = _sums(rows, site.finest, side)
     made = _Boxes(site, mask, visits[mask], finds[mask], effort[mask])
-    layers, texts = made.of_forecast(forecast)
+    layers, texts, columns = made.of_forecast(forecast)
     points = np.stack([np.asarray(rows["x"]), np.asarray(rows["y"])], axis=1)
     shown = None if plan is None else blurred(plan, site, blur_m)
     return View(
@@ -127,6 +129,7 @@ def view_of(
         boxes=np.argwhere(mask),
         texts=texts,
         layers=(*layers, made.effort_layer()),
+        columns=columns,
         visits=len(rows),
         finds=int(np.asarray(rows["observed"]).sum()),
         coverage=float((_sums(rows, site.finest, site.finest)[0][site.area.mask(site.finest)] > 0).mean()),
@@ -173,8 +176,8 @@ class _Boxes:
         meaning = f"{self.site.unit} so far; white is never visited"
         return Layer("effort", meaning, "effort", values, 0.1, high, is_log=True)
 
-    def of_forecast(self, forecast: Forecast) -> tuple[list[Layer], tuple[str, ...]]:
-        """The forecast, and its doubt."""
+    def of_forecast(self, forecast: Forecast) -> tuple[list[Layer], tuple[str, ...], dict[str, Any]]:
+        """The forecast and its doubt: to look at, in words, and as columns."""
         low, high = forecast.range
         rate, least, most, own = (self._coarse(grid) for grid in (forecast.rate, low, high, forecast.shares[-1]))
         doubt = most / np.maximum(least, 1e-300)
@@ -196,7 +199,18 @@ class _Boxes:
             )
             for box in range(len(rate))
         )
-        return layers, texts
+        columns = {
+            "forecast": rate,
+            "low": least,
+            "high": most,
+            "doubt": doubt,
+            "certainty": np.where(unknown, "unknown", np.where(doubt >= GUESS, "a guess", "known")).astype(object),
+            "own_share": own,
+            "visits": self.visits.astype(np.int64),
+            "finds": self.finds.astype(np.int64),
+            "effort": self.effort,
+        }
+        return layers, texts, columns
 
     def _counted(self, box: int) -> str:
         visits, finds = int(self.visits[box]), int(self.finds[box])
