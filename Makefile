@@ -92,9 +92,9 @@ bench-study: .venv-optuna/.ready
 
 # Points and budgets: every rule in all domains, into benchmarks/space.csv, which the tables of the docs are made from;
 # SEEDS=3 for a first look, MINUTES=30 to begin nothing after that (the next call goes on).
-# A year of plans in invented parks, with each planner in each condition; takes hours. PARKS and SEED say which.
+# A year of plans in invented parks, with each planner in each condition; takes half an hour, and goes on where it was.
 bench-patrol: $(VENV)/.dev
-	PYTHONPATH=packages/patrol/benchmarks $(ONE_THREAD) $(VENV)/bin/python packages/patrol/benchmarks/simulate_patrols.py --parks $(or $(PARKS),20) --seed $(or $(SEED),90001)
+	PYTHONPATH=packages/patrol/benchmarks $(ONE_THREAD) $(VENV)/bin/python packages/patrol/benchmarks/compare_planners.py .patrol-planners.jsonl --parks $(or $(PARKS),40) --seed $(or $(SEED),500001)
 
 bench-space: .venv-peers/.ready
 	$(ONE_THREAD) SEEDS=$(SEEDS) MINUTES=$(MINUTES) PROCESSES=$(PROCESSES) ONLY="$(ONLY)" RULES="$(RULES)" TABLES=$(TABLES) .venv-peers/bin/python benchmarks/space.py

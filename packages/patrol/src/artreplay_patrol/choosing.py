@@ -14,9 +14,9 @@ from artreplay_patrol.area import Bools
 from artreplay_patrol.forecast import Forecast
 from artreplay_patrol.posts import Post, Team, close_together, within_reach
 from artreplay_patrol.rounds import Choice, choose_round
+from artreplay_patrol.samples import LEAST_INSIDE
 from artreplay_patrol.site import Site
 
-_LEAST_INSIDE = 0.5  # of a box, or of the largest overlap where the park is so narrow that all are small
 _GUESS = 0.25  # a forecast of which less than this share comes from the box itself is a guess
 _BESIDE = 1.5  # boxes: all eight neighbours are nearer
 _DIGITS = 4  # of a chance; what differs less is equal
@@ -25,7 +25,7 @@ _SLACK = 1.0 - 1e-12
 
 def choosable(site: Site) -> Bools:
     """The finest boxes a plan may choose: those of which at least half is inside the boundary."""
-    return site.area.mask(site.finest, least=_LEAST_INSIDE)
+    return site.area.mask(site.finest, least=LEAST_INSIDE)
 
 
 def checked_budget(site: Site, budget: float, places: int) -> tuple[float, int]:

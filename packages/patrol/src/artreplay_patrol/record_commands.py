@@ -1,4 +1,4 @@
-"""`patrol import`, `patrol demo`: records in, a park out; and a park that is invented."""
+"""`patrol import`, `patrol samples`, `patrol demo`: records in, a park out; and a park that is invented."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import typer
 
 from artreplay.console import JsonOption, SeedOption, seconds, show, show_json
 from artreplay.errors import InvalidFile, InvalidParameter
-from artreplay_patrol.plan_commands import NothingFound, draw_map, plan, record
+from artreplay_patrol.plan_commands import NothingFound, ParkFolder, draw_map, plan, record
 
 if TYPE_CHECKING:  # imported when the commands run: it takes a while, and other commands do not need it
     from artreplay_patrol.site import Site
@@ -72,6 +72,25 @@ def _site(path: Path | None, park: Path) -> Site:
     if not (park / JOURNAL_FILE).exists():
         raise InvalidParameter(f"--site must name a site file, for there is no park in {park} yet")
     return Park(park).site
+
+
+def samples(
+    park: ParkFolder,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The Parquet file to write.")] = Path(
+        "samples.parquet"
+    ),
+) -> None:
+    """Write one sample per patrol, day and box, for algorithms of artreplay: place, level of effort, reward.
+
+    Places are those of the records, in the unit square around the park: treat the file as you treat the records.
+    """
+    from artreplay_patrol.park import Park
+    from artreplay_patrol.samples import write_samples
+
+    opened = Park(park)
+    opened.last_day()
+    count = write_samples(opened.visits, opened.site, output)
+    show(f"{count:,} samples in {output}")
 
 
 def demo(

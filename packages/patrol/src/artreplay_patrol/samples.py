@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from artreplay.compiling import Floats, Ints
 from artreplay.history import History
+from artreplay.whole_files import write_whole
 from artreplay_patrol.area import Bools
 from artreplay_patrol.site import Site
 from artreplay_patrol.tracks import Segments, Walk, half_sums, pieces_of, segments, walk
 from artreplay_patrol.waypoints import DRAWN
 
+LEAST_INSIDE = 0.5  # of a box that a plan may choose
 BOX_ROWS = pa.schema(
     [
         pa.field("patrol", pa.string(), nullable=False),
@@ -145,6 +150,22 @@ def all_box_rows(table: Any, site: Site, found: Walked | None = None) -> Any:
         "waypoints": np.bincount(number, is_waypoint, count).astype(np.int64)[order],
     }
     return pa.table(columns, schema=BOX_ROWS)
+
+
+def write_samples(rows: Any, site: Site, path: Path) -> int:
+    """Write the samples among the rows that `all_box_rows` gives as Parquet, and return how many there are.
+
+    What an algorithm must know of the park stands in the metadata of the file under "park", as JSON: the levels, the
+    boxes along each side, and for each box whether a plan may choose it.
+    """
+    kept = samples_of(rows)[1]
+    table = kept.append_column("reward", kept["observed"].cast(pa.float64()))
+    inside = site.area.mask(site.finest, least=LEAST_INSIDE)
+    about = {"levels": site.levels, "unit": site.unit, "side": site.finest, "inside": inside.tolist()}
+    names = ["x", "y", "level", "reward", "effort", "patrol", "day", "box_x", "box_y"]
+    table = table.select(names).replace_schema_metadata({"park": json.dumps(about)})
+    write_whole(path, lambda file: pq.write_table(table, file, compression="zstd"), private=True)
+    return len(table)
 
 
 def in_order(rows: Any) -> Any:
