@@ -99,13 +99,13 @@ def test_a_plan_far_ahead_is_doubted(folder, capsys):
 
 def test_levels_can_be_lowered_in_a_park_that_is_there(folder, capsys):
     """As the documentation says to do when no visit reaches a level."""
-    lowered = bay_site(thresholds=(0.0, 0.5, 1.0))
+    lowered = bay_site(levels=(0.5, 1.0, 2.0))
     lowered.save(folder)
     week = records(folder / "week.csv", date(2016, 6, 1))
     assert run(capsys, "import", week, "--site", "site.yaml", "-o", "park")[0] == 0
-    assert Park("park").site.thresholds == (0.0, 0.5, 1.0)
+    assert Park("park").site.levels == (0.5, 1.0, 2.0)
     assert run(capsys, "import", week, "-o", "park")[0] == 0
-    assert Park("park").site.thresholds == (0.0, 0.5, 1.0)
+    assert Park("park").site.levels == (0.5, 1.0, 2.0)
     kinds = [entry["kind"] for entry in Park("park").journal.entries]
     assert kinds == ["made", "records", "site", "records"]
 

@@ -264,7 +264,7 @@ def _old_records(visits: Visits, start: date) -> list[str]:
 
 def _name_of(site: Site, visits: Visits, wish: Wish, start: date, began: date) -> str:
     """A short name that no other plan of the park has."""
-    about = [*asdict(wish).values(), str(start), str(began), site.levels, site.thresholds, site.finest, site.period]
+    about = [*asdict(wish).values(), str(start), str(began), site.levels, site.finest, site.period]
     if site.posts or site.teams or math.isfinite(site.near_km):
         about += [site.posts, site.reach_km, site.near_km, site.teams, site.way, site.pace_kmh]
     found = hashlib.blake2b(json.dumps(about).encode(), digest_size=3)

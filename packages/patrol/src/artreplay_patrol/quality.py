@@ -65,7 +65,7 @@ class Quality:
     share_in_busiest_tenth: float  # of the waypoints, in the tenth of these boxes with the most
     samples_per_level: tuple[tuple[float, int], ...]
     proposed_levels: tuple[float, ...]  # that would fit the efforts of these visits
-    too_little_effort: int  # visits that reach no level, or for which nobody knows
+    unknown_effort: int  # visits
     unnamed_categories: tuple[str, ...]  # seen in the records, not named in the site file
     without_times: int  # days of patrols that have no times
     loose: int  # rows without a time on days that have times
@@ -141,11 +141,9 @@ class Quality:
                 f"{_many(self.loose, 'row')} without a time on days that have times: what was seen there counts, "
                 "the way there does not"
             )
-        if self.too_little_effort:
-            unknown = ", or no times to tell it," if self.unit == "hours" else ""
+        if self.unknown_effort:
             said.append(
-                f"{_many(self.too_little_effort, 'visit')} had too little effort for any level{unknown} and only the "
-                "planner replay leaves them out"
+                f"{_many(self.unknown_effort, 'visit')} had no times to tell the effort, and are no evidence for plans"
             )
         if self.unnamed_categories:
             some = ", ".join(quoted(one)[1:-1] for one in self.unnamed_categories[:8]) + (
@@ -199,7 +197,7 @@ def quality_of(table: Any, site: Site, reading: Reading) -> Quality:
         share_in_busiest_tenth=busiest,
         samples_per_level=counts,
         proposed_levels=proposed_levels(visits["effort"]),
-        too_little_effort=int(np.isnan(levels).sum()),
+        unknown_effort=int(np.isnan(levels).sum()),
         unnamed_categories=tuple(sorted({one for text in categories for one in site.unnamed(text)})),
         without_times=len(lacking),
         loose=table["time"].null_count - (pc.sum(lacking["count_all"]).as_py() or 0),

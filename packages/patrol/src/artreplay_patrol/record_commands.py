@@ -45,7 +45,7 @@ def import_records(
     made = found.site
     if made.levels_are_open:  # a park keeps the levels it has; a new one gets those that fit its first records
         proposed = found.quality.proposed_levels
-        made = made.with_levels(*_levels_of(output) if (output / JOURNAL_FILE).exists() else (proposed,))
+        made = made.with_levels(Park(output).site.levels if (output / JOURNAL_FILE).exists() else proposed)
     added = Park.create(output, made).add_records(found.table, found.quality, records.name)
     if as_json:
         show_json({"quality": found.quality.to_dict()} | asdict(added))
@@ -55,12 +55,6 @@ def import_records(
         levels = ", ".join(f"{level:g}" for level in made.levels)
         show(f"the site file names no levels of effort: plans of this park ask for {levels} {made.unit}")
     show("", f"{added.new:,} new rows in {output}, {added.known:,} it had already", *added.sentences(output))
-
-
-def _levels_of(park: Path) -> tuple[tuple[float, ...], tuple[float, ...] | None]:
-    from artreplay_patrol.park import Park
-
-    return Park(park).site.levels, Park(park).site.thresholds
 
 
 def _site(path: Path | None, park: Path) -> Site:

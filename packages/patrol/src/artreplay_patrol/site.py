@@ -18,7 +18,7 @@ from artreplay.algorithms.point_algorithms import checked_levels
 from artreplay.compiling import Floats
 from artreplay.errors import InvalidFile, InvalidParameter, checked_count, checked_number
 from artreplay.whole_files import write_whole
-from artreplay_patrol.area import Area, Bools, checked_crs, checked_input_crs, read_boundary
+from artreplay_patrol.area import Area, Bools, checked_input_crs, read_boundary
 from artreplay_patrol.dates import checked_date_format
 from artreplay_patrol.map_layers import MapLayer, read_layer
 from artreplay_patrol.packages import package
@@ -57,22 +57,18 @@ _BESIDE = " + "  # several categories of one row
 class Site:
     """How a park's records are to be read and its plans to be made.
 
-    `levels` are the efforts a plan can ask for, in `unit`; a sample whose effort reaches `thresholds[i]`, and not the
-    next, counts as one of `levels[i]`. Thresholds halfway between the levels are used where none are given.
+    `levels` are the efforts a plan can ask for, in `unit`; a sample counts as one of the level that is nearest to its
+    effort.
 
     >>> site = Site("Our park", levels=(2, 4, 8))
-    >>> site.thresholds
-    (0.0, 3.0, 6.0)
     >>> site.level_of([0.5, 3.0, 99.0]).tolist()
     [2.0, 4.0, 8.0]
     """
 
     name: str
     boundary: Path | None = None  # a vector file; None if it comes with the records
-    crs: str | None = None  # a projection in metres; the UTM zone of the boundary if None
     unit: Unit = "km"
     levels: tuple[float, ...] = (1.0, 2.0, 4.0)
-    thresholds: tuple[float, ...] | None = None
     period: int = 7  # days a plan is for
     observations: tuple[tuple[str, bool], ...] | None = None  # which categories count; None if all do
     max_gap_km: float = 5.0
@@ -154,7 +150,7 @@ class Site:
                 "a boundary must be given: add a line such as 'boundary: park.gpkg' to the site file "
                 "(any GeoPackage, GeoJSON or shapefile)"
             )
-        area = Area.around(read_boundary(self.boundary), self.crs)
+        area = Area.around(read_boundary(self.boundary))
         check_posts(self.posts, area)
         return area
 
@@ -179,21 +175,20 @@ class Site:
 
     def with_area(self, area: Area) -> Site:
         """This site with an area that came from elsewhere, such as a package of records."""
-        new = replace(self, crs=area.crs)
+        new = replace(self)
         new.__dict__["area"] = area
         check_posts(self.posts, area)
         return new
 
-    def with_levels(self, levels: Sequence[float], thresholds: Sequence[float] | None = None) -> Site:
+    def with_levels(self, levels: Sequence[float]) -> Site:
         """This site with levels of effort that its file left open."""
-        from_on = None if thresholds is None else tuple(thresholds)
-        return replace(self, levels=tuple(levels), thresholds=from_on, levels_are_open=False).with_area(self.area)
+        return replace(self, levels=tuple(levels), levels_are_open=False).with_area(self.area)
 
     def level_of(self, efforts: Any) -> Floats:
-        """The level each effort counts as; nan where it is too little for any."""
-        thresholds = np.array(self.thresholds)
-        place = np.searchsorted(thresholds, np.asarray(efforts, np.float64), side="right") - 1
-        return np.where(place >= 0, np.array(self.levels)[np.maximum(place, 0)], np.nan)
+        """The level each effort counts as: the nearest one."""
+        place = np.searchsorted(midway_thresholds(self.levels), np.asarray(efforts, np.float64), side="right") - 1
+        found: Floats = np.array(self.levels)[np.maximum(place, 0)]
+        return found
 
     def counts(self, categories: list[str | None]) -> Bools:
         """Which of these categories are an observation of the kind the plans are about."""
@@ -246,12 +241,8 @@ class Site:
 
     def document(self) -> dict[str, Any]:
         """What a site file says, beside its boundary."""
-        levels = [
-            {"level": level, "from": threshold}
-            for level, threshold in zip(self.levels, self.thresholds or (), strict=True)
-        ]
-        document: dict[str, Any] = {"name": self.name, "boundary": BOUNDARY_FILE, "crs": self.area.crs}
-        document["effort"] = {"unit": self.unit, "levels": levels}
+        document: dict[str, Any] = {"name": self.name, "boundary": BOUNDARY_FILE}
+        document["effort"] = {"unit": self.unit, "levels": list(self.levels)}
         document["period_days"] = self.period
         document["observations"] = "any" if self.observations is None else dict(self.observations)
         document |= {name: getattr(self, name) for name in ("max_gap_km", "max_speed_kmh", "box_km", "way", "pace_kmh")}
@@ -339,8 +330,6 @@ def _checked(site: Site) -> dict[str, Any]:
     if site.unit not in get_args(Unit):
         raise InvalidParameter(f"the unit of effort must be km or hours, got {site.unit!r}")
     levels = checked_levels(site.levels)
-    if site.thresholds is not None and list(site.levels) != sorted(site.levels):
-        raise InvalidParameter(f"levels must ascend, got {list(site.levels)}")
     if site.way not in get_args(Way):
         raise InvalidParameter(f"way must be walked or driven, got {site.way!r}")
     for name, _ in site.columns:
@@ -348,7 +337,6 @@ def _checked(site: Site) -> dict[str, Any]:
             raise InvalidParameter(f"columns can name {', '.join(COLUMNS)}, got {name!r}")
     change = {
         "levels": levels,
-        "thresholds": _checked_thresholds(site.thresholds, levels),
         "period": checked_count("period_days", site.period),
         "max_gap_km": _positive("max_gap_km", site.max_gap_km),
         "max_speed_kmh": _positive("max_speed_kmh", site.max_speed_kmh),
@@ -358,8 +346,6 @@ def _checked(site: Site) -> dict[str, Any]:
     for pattern, kind in site.files:
         if kind not in FILE_KINDS:
             raise InvalidParameter(f"files can be {', '.join(FILE_KINDS)}, got {kind!r} for {pattern!r}")
-    if site.crs is not None:
-        change["crs"] = checked_crs(site.crs)
     if site.input_crs is not None:
         change["input_crs"] = checked_input_crs(site.input_crs)
     if site.date_format is not None:
@@ -375,17 +361,6 @@ def _checked(site: Site) -> dict[str, Any]:
         raise InvalidParameter("reach_km needs posts to be counted from: add posts to the site file")
     change["teams"] = checked_teams(site.teams, site.posts)
     return change
-
-
-def _checked_thresholds(thresholds: Any, levels: tuple[float, ...]) -> tuple[float, ...]:
-    if thresholds is None:
-        return midway_thresholds(levels)
-    values = tuple(checked_number("a threshold ('from')", value) for value in thresholds)
-    if len(values) != len(levels):
-        raise InvalidParameter(f"there must be one threshold for each of {len(levels)} levels, got {len(values)}")
-    if values[0] < 0.0 or any(not low < high for low, high in itertools.pairwise(values)):
-        raise InvalidParameter(f"thresholds ('from') must ascend from 0 or more, got {list(values)}")
-    return values
 
 
 def _positive(name: str, value: Any) -> float:

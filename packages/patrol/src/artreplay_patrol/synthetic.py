@@ -225,14 +225,10 @@ _CONFIG = {
 _SITE = """\
 # A park nobody has ever walked in: every number is invented.
 name: Synthetic park
-crs: EPSG:32636
 date_format: "%d/%m/%Y"
 effort:
   unit: km
-  levels:            # what a plan can ask for, and from which effort on a visit counts as that
-    - {level: 1, from: 0}
-    - {level: 2, from: 1.5}
-    - {level: 4, from: 3}
+  levels: [1, 2, 4]  # what a plan can ask for
 period_days: 7
 observations:
   Snare: yes
