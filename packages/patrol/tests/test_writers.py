@@ -19,6 +19,7 @@ from walks import bay_site, walks
 
 from artreplay.errors import InvalidFile
 from artreplay_patrol.errors import InvalidRecords
+from artreplay_patrol.forecast import UNKNOWN
 from artreplay_patrol.plan import Wish, make_plan
 from artreplay_patrol.posts import Post
 from artreplay_patrol.readers import read_records
@@ -175,7 +176,7 @@ def test_no_box_of_a_blurred_map_is_smaller_than_the_blur():
 def test_what_is_unknown_is_hatched_and_never_coloured_as_low():
     view = view_of(SITE, ROWS, FORECAST, PLAN)
     forecast, doubt = view.layers[:2]
-    unknown = FORECAST.doubt[SITE.area.mask(SITE.finest)] >= 16.0
+    unknown = FORECAST.doubt[SITE.area.mask(SITE.finest)] >= UNKNOWN
     assert unknown.any()
     assert not unknown.all()
     data = json.loads(re.search(r'id="data">(.*?)</script>', _page(view))[1])

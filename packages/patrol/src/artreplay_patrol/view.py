@@ -22,7 +22,7 @@ from artreplay_patrol.site import Site
 
 MAX_DOTS = 4_000  # on one map
 _LENGTHS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200)  # km
-GUESS = 4.0  # the doubt from which a forecast is called a guess
+GUESS = 8.0  # the doubt from which a forecast is called a guess
 _SHOWN_DOUBT = (2.0, 32.0)  # the ends of its scale
 _ASIDE = 0.02  # of the square: how far layers go on outside the boundary
 Colours = Literal["finds", "doubt", "effort"]
