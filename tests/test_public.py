@@ -9,18 +9,19 @@ import sys
 import artreplay as ar
 
 NAMES = {
-    "AnchorThompson", "BayesUCB", "Comparison", "Greedy", "compare",
+    "AnchorThompson", "BayesUCB", "Comparison", "Evaluation", "Greedy", "compare", "evaluate",
     "IDS", "KLUCB", "UCB1", "Allocation", "ArtificialReplay", "Box", "Cell", "Contradiction", "FullStart",
     "GridAllocation", "GridUCB", "History", "Ignorant", "LinUCB", "MonUCB", "PsiUCB", "RandomAllocation",
     "RandomChoice", "Runs", "ThompsonSampling", "TopUCB", "Totals", "TreeAllocation", "TreeUCB", "bonus",
     "compiled",
     "compiling", "drift", "environments", "errors", "index_history", "load", "open_history", "plots", "psi", "simulate",
     "testing", "append_history", "compact_history", "Decision", "Study", "CellRegression", "PointRegression",
-    "Contexts", "ContextRegression", "Numeric",
+    "Contexts", "ContextRegression", "Numeric", "adapters",
 }  # fmt: skip
 ENVIRONMENTS = {
     "ArmEnvironment", "KArmed", "Linear", "Metric", "OwnEnvironment", "PiecewiseLinear", "PointEnvironment",
-    "Quadratic", "TopArms", "is_own_environment", "world_keys",
+    "Quadratic", "TopArms", "is_own_environment", "world_keys", "CategoryContexts", "Classification",
+    "ContextEnvironment", "Drawn", "LinearContexts", "SmoothContexts", "from_classification",
 }  # fmt: skip
 TESTING = {"CheckFailed", "Points", "Summary", "check_completion", "check_coupling", "check_irrelevant_data",
            "check_journal", "check_values"}  # fmt: skip

@@ -78,7 +78,7 @@ class BatchStart(ArmAlgorithm):
             )
         super().__init__(base.n_arms, None, base.reward_range, bounded=False)
         self.base = base
-        self.arm_set = base.arm_set
+        self.arm_set, self.unit_labels = base.arm_set, base.unit_labels
         self.proposes_list = base.proposes_list
         self.component = BatchLoad(
             copied(base.component), np.zeros(base.n_arms, np.int64), np.zeros(base.n_arms), np.zeros(1, np.int64)

@@ -10,7 +10,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from artreplay import compiling, environments, errors, testing
+from artreplay import adapters, compiling, environments, errors, testing
 from artreplay.algorithms import (
     IDS,
     KLUCB,
@@ -37,7 +37,7 @@ from artreplay.algorithms import (
 )
 from artreplay.cells import Box
 from artreplay.compiling import compiled
-from artreplay.engine import Comparison, Runs, compare, simulate
+from artreplay.engine import Comparison, Evaluation, Runs, compare, evaluate, simulate
 from artreplay.history import (
     Allocation,
     Contexts,
@@ -73,6 +73,7 @@ __all__ = [
     "Contexts",
     "Contradiction",
     "Decision",
+    "Evaluation",
     "FullStart",
     "Greedy",
     "GridAllocation",
@@ -93,6 +94,7 @@ __all__ = [
     "Totals",
     "TreeAllocation",
     "TreeUCB",
+    "adapters",
     "append_history",
     "bonus",
     "compact_history",
@@ -102,6 +104,7 @@ __all__ = [
     "drift",
     "environments",
     "errors",
+    "evaluate",
     "index_history",
     "load",
     "open_history",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from numbers import Real
@@ -243,3 +244,11 @@ def checked_count(name: str, value: Any, least: int = 1) -> int:
     if number < least:
         raise InvalidParameter(f"must be at least {least}, got {number}", parameter=name)
     return number
+
+
+def callers_level() -> int:
+    """Return the stack level of the first caller outside this package, so that a warning names the user's line."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith("artreplay."):
+        level, frame = level + 1, frame.f_back
+    return level

@@ -31,7 +31,10 @@ from artreplay.compiling import Floats, Ints, Words, compiled
     LOG_SIDE,
     DELAY,
     COSINES,
-) = range(15)
+    CONTEXT,
+    LOG_CONTEXT,
+    ACCEPTANCE,
+) = range(18)
 
 _MULTIPLY_0 = np.uint64(0xD2511F53)
 _MULTIPLY_1 = np.uint64(0xCD9E8D57)
@@ -155,12 +158,18 @@ def beta(key: np.uint64, purpose: int, unit: int, number: int, a: float, b: floa
     return gamma_a / (gamma_a + gamma_b)
 
 
-def uniforms(keys: Words, purpose: int, n: int) -> Floats:
-    """For each key, the draws of `uniform` with the numbers 0 to n−1, in one array."""
-    key, number, nothing = keys[:, None], np.arange(n, dtype=np.uint64), np.uint64(0)
-    a, _ = philox(number & _LOW, number >> _HALF, nothing, np.uint64(purpose) << _PURPOSE, key & _LOW, key >> _HALF)
+def uniforms_at(key: Any, purpose: int, unit: Any, number: Any) -> Floats:
+    """Draw as `uniform` does at many units and numbers together. Arrays of different shapes are broadcast."""
+    unit, number = np.asarray(unit, np.uint64), np.asarray(number, np.uint64)
+    last = np.uint64(purpose) << _PURPOSE
+    a, _ = philox(number & _LOW, number >> _HALF, unit & _LOW, last, key & _LOW, key >> _HALF)
     draws: Floats = ((a >> _DROP).astype(np.float64) + 0.5) * _STEP
     return draws
+
+
+def uniforms(keys: Words, purpose: int, n: int) -> Floats:
+    """For each key, the draws of `uniform` numbered 0 to n−1, all at once."""
+    return uniforms_at(keys[:, None], purpose, 0, np.arange(n))
 
 
 @compiled

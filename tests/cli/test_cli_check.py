@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -61,9 +65,11 @@ def own(folder: Path) -> Path:
 def test_a_good_algorithm(run: Run, own: Path) -> None:
     done = run("check", "inner/own_algorithms.py:good", "--arms", 3, "--cases", 20)
     assert done.code == 0
-    lines = done.out.splitlines()
-    assert [line.split("  ")[0] for line in lines[1:]] == ["coupling", "journal", "irrelevant data", "completion"]
-    assert all("holds" in line and "20" in line and "%" in line for line in lines[1:])
+    found, words = (part.splitlines() for part in done.out.split("\n\n"))
+    names = ["coupling", "journal", "irrelevant data", "completion"]
+    assert [line.split("  ")[0] for line in found[1:]] == names
+    assert all("holds" in line and "20" in line and "%" in line for line in found[1:])
+    assert [line.partition(":")[0] for line in words] == [*names, "could have failed"]
 
 
 def test_a_bad_algorithm(run: Run, own: Path) -> None:
@@ -75,6 +81,26 @@ def test_a_bad_algorithm(run: Run, own: Path) -> None:
     assert "  log:\n" in counterexample
     assert "  full start: [" in counterexample
     assert "  replay: [" in counterexample
+    assert " random worlds; the regret of replay in a round differed there by " in counterexample
+    cures = done.out.partition("What to do, whichever fits:\n")[2].splitlines()
+    assert cures[0].startswith("  - use ar.FullStart(base, history): it is right for any algorithm")
+    assert any("offer `value(arm, round, unread, fill)`" in cure for cure in cures)
+    assert any("let no index rise" in cure for cure in cures)
+    assert len(cures) == len(set(cures))
+
+
+@pytest.mark.parametrize(
+    "target", [pytest.param("inner/own_algorithms.py:Greedy", marks=pytest.mark.long), "own_greedy:Outer.Greedy"]
+)
+def test_the_programs_that_are_printed_run_as_they_stand(run: Run, own: Path, folder: Path, target: str) -> None:
+    (folder / "own_greedy.py").write_text(OWN.replace("import beside\n", "") + "\nclass Outer:\n    Greedy = Greedy\n")
+    out = run("check", target, "--arms", 3, "--cases", 60).out
+    programs = [textwrap.dedent(re.split(r"\n\n(?=\S)", part)[0]) for part in out.split("  to see it:\n")[1:]]
+    assert len(programs) == 4
+    for program in programs[-1:]:  # a fresh Python takes long to start
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=folder, check=True)
+        first, second = done.stdout.splitlines()
+        assert first != second
 
 
 def test_labels_and_attributes(run: Run, own: Path) -> None:
@@ -86,6 +112,12 @@ def test_labels_and_attributes(run: Run, own: Path) -> None:
 def test_a_module_that_can_be_imported_from_here(run: Run, folder: Path) -> None:
     (folder / "module_for_check.py").write_text("import artreplay as ar\n\ndef make():\n    return ar.MonUCB(2, 9)\n")
     assert run("check", "module_for_check:make", "--cases", 20).code == 0
+
+
+def test_that_a_log_is_read_whole_is_said(run: Run, own: Path) -> None:
+    with own.open("a") as file:
+        file.write("\nclass Patient(Greedy):\n    reads_whole_log = True\n    n_arms = 3\n")
+    assert "It reads the whole log first" in run("check", f"{own}:Patient", "--cases", 10).out
 
 
 def test_nothing_to_find_is_said(run: Run, own: Path) -> None:
@@ -113,7 +145,7 @@ def test_what_cannot_be_checked(refused: Refused, own: Path, target: str, words:
 
 def test_an_algorithm_that_fails(refused: Refused, own: Path) -> None:
     sentence = refused("check", "inner/own_algorithms.py:Fails", "--arms", 3)
-    assert "LookupError: no idea" in sentence
+    assert "your algorithm raised an error in Fails.propose(): LookupError: no idea (" in sentence
     assert "own_algorithms.py, line" in sentence
     assert "cases must be at least 1, got 0" in refused("check", "inner/own_algorithms.py:good", "--cases", 0)
 
@@ -153,3 +185,38 @@ def test_a_space_that_does_not_fit_is_refused(
     done = run("check", "inner/own_algorithms.py:tree", *options)
     assert done.code == 2
     assert sentence in done.err
+
+
+MODELS = """
+class Model:
+    contextual = True
+    arms = ("red", "blue")
+
+    def __init__(self):
+        self.rows = []
+
+    def score(self, arm, context, round):
+        return sum(reward for known, reward, age in self.rows if (known, age) == (arm, context["age"]))
+
+    def update(self, arm, reward, context):
+        self.rows.append((arm, reward, context["age"]))
+
+class Wrong(Model):
+    def score(self, arm, context, round):
+        self.rows.append(("red", -1.0, 20))
+        return super().score(arm, context, round)
+
+PEOPLE = [{"age": 20}, {"age": 60}]
+"""
+
+
+def test_a_model_with_contexts(run: Run, refused: Refused, folder: Path) -> None:
+    (folder / "models.py").write_text(MODELS)
+    good = run("check", "models.py:Model", "--contexts", "models.py:PEOPLE", "--cases", 10)
+    assert good.code == 0
+    assert "It reads the whole log first" not in good.out
+    assert "journal: in every context the policy plays what a fresh algorithm plays" in good.out
+    wrong = run("check", "models.py:Wrong", "--contexts", "models.py:PEOPLE")
+    assert wrong.code == 1
+    assert "let `score` change nothing" in wrong.out
+    assert "contexts must be a list of contexts" in refused("check", "models.py:Model")

@@ -224,3 +224,27 @@ def test_arms_of_a_csv_file_are_read_as_its_labels_are(run: Run, folder: Path, p
     assert run("recommend", path, *OPTIONS, "--arms", "red,grün,[bold] blue,7", "--state", "state").code == 0
     with ar.Study.open("state", read_only=True) as study:
         assert list(study.base.arms)[-1] == 7
+
+
+def test_a_log_is_indexed_by_segments(run: Run, tmp_path: Path) -> None:
+    log = tmp_path / "log.csv"
+    log.write_text("banner,click,country,age\nred,1,NL,30\nblue,0,DE,40\nred,0,NL,50\n")
+    done = run(
+        "index",
+        log,
+        "--unit",
+        "banner",
+        "--reward",
+        "click",
+        "--context",
+        "age",
+        "--segments",
+        "country",
+        "-o",
+        tmp_path / "log",
+    )
+    assert done.code == 0
+    opened = ar.open_history(tmp_path / "log")
+    assert opened.context_names == ("age", "country")
+    assert opened.segments == ("country",)
+    assert opened.cells.labels == [("NL", "red"), ("DE", "blue")]

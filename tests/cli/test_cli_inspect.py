@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -69,6 +70,28 @@ def worse(name: str) -> dict[str, np.ndarray]:
 )
 def test_what_could_mislead_is_warned_of(run: Run, name: str, sentence: str) -> None:
     assert sentence in inspected(run, worse(name))
+
+
+def test_recommend_and_studies_warn_of_the_same_and_once(run: Run) -> None:
+    said = next(line for line in inspected(run, worse("sorted")).splitlines() if line.startswith("warning: "))
+    expected = said.replace("warning: ", "warning: the log may mislead: ")
+    calls = [
+        ("recommend", "log.parquet", *COLUMNS, "--horizon", 5_000),
+        ("recommend", "log.parquet", *COLUMNS, "--horizon", 5_000, "--state", "state.study"),
+        ("study", "create", "new.study", "log.parquet", *COLUMNS, "--horizon", 5_000),
+    ]
+    for call in calls:
+        with warnings.catch_warnings():
+            warnings.simplefilter("always")
+            done = run(*call)
+        assert done.code == 0, done.err
+        assert done.err.splitlines() == [expected]
+
+
+def test_a_horizon_that_is_far_shorter_than_the_log_is_warned_of(run: Run) -> None:
+    assert "warning: horizon is 150, far fewer than the 2,000 rows" in inspected(
+        run, fair(), *COLUMNS, "--horizon", 150
+    )
 
 
 def test_points_are_shown_by_region(run: Run) -> None:

@@ -35,7 +35,7 @@ def logs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
 
 def test_inspect_says_what_the_log_decides_and_what_will_be_read(run: Run) -> None:
     out = run("inspect", "log.csv", *COLUMNS, "--horizon", 500, "--propensity", "p", "--out", "log.png").out
-    assert "blue is the best of 3 arms beyond doubt." in out
+    assert "blue is the best of 3 arms beyond doubt: by its mean, and by the log's propensities." in out
     assert f"With {KL} replay will probably read about" in out
     assert "in 500 rounds" in out
     assert "always playing blue would earn 0." in out
@@ -64,15 +64,20 @@ def test_inspect_knows_of_drift(run: Run, refused: Refused) -> None:
 
 def test_inspect_as_json_has_it_all(run: Run) -> None:
     found = run("inspect", "log.csv", *COLUMNS, "--propensity", "p", "--json").json
-    assert found["outlook"]["leader"] == found["off_policy"]["arm"] == "blue"
+    best, *others = found["off_policy"]["arms"]
+    assert found["outlook"]["leader"] == best["arm"] == "blue"
     assert found["outlook"]["rounds"] == 900
-    assert found["off_policy"]["gain"]["low"] > 0
+    assert {one["arm"] for one in others} == {"red", "green"}
+    assert best["earns"]["low"] > max(one["earns"]["high"] for one in others)
+    assert best["mean"] == pytest.approx(best["earns"]["value"])
 
 
 def test_simulate_says_what_a_log_is_worth(run: Run) -> None:
     done = run("simulate", "--log", "log.csv", *COLUMNS, "--horizon", 6, "--replications", 2, "--out", "worth.png")
     assert KL in done.out
-    assert "thompson" in done.out
+    assert "thompson" not in done.out  # nobody asked for it
+    assert done.out.startswith("These 2 worlds are invented")
+    assert f"{KL} with the log: 2 of 2 (100%)" in done.err  # it is piped: no bar
     assert "in 6 rounds" in done.out
     assert "Means in 2 worlds, drawn from what 900 rows of the log say of its 3 arms" in done.out
     assert Path("worth.png").stat().st_size > 10_000

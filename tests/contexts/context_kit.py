@@ -15,9 +15,12 @@ from artreplay.streams import POSTERIOR, fold, normal
 class PlainFit:
     """One logistic regression that learns row by row."""
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, rate: float | None = None) -> None:
         self.weights = np.zeros(size)
         self.covariance = np.diag([10.0] + [1.0] * (size - 1))
+        if rate is not None:
+            self.weights[0] = math.log(rate / (1.0 - rate))
+            self.covariance = np.diag([1.0] + [0.03] * (size - 1))
         self.error = 0.0
 
     def forecast(self, phi: Any) -> float:
@@ -68,7 +71,9 @@ class PlainRegression:
         trust: str = "auto",
         alpha: float | None = None,
         seed: int = 0,
+        rate: float | None = None,
     ) -> None:
+        self.rate = rate
         self.arms, self.contexts, self.explore, self.trust, self.seed = arms, contexts, explore, trust, seed
         self.alpha = {"ucb": 1.0, "thompson": 0.5, "greedy": 0.0}[explore] if alpha is None else alpha
         self.cells: dict[Any, dict[str, Any]] = {}
@@ -77,7 +82,8 @@ class PlainRegression:
         segment = tuple(self.segment_code(name, context[name]) for name in self.contexts.segments)
         if (arm, segment) not in self.cells:
             sizes = [len(phi) for phi in plain_features(self.contexts, context)]
-            one = {q: {"fits": [PlainFit(size) for size in sizes], "n": 0, "sum": 0.0, "trial": 0.0} for q in SOURCES}
+            fits = {q: [PlainFit(size, self.rate) for size in sizes] for q in SOURCES}
+            one = {q: {"fits": fits[q], "n": 0, "sum": 0.0, "trial": 0.0} for q in SOURCES}
             self.cells[arm, segment] = one
         return self.cells[arm, segment]
 

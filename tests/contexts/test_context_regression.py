@@ -23,8 +23,9 @@ def rewards_of(g: random.Random) -> float:
 def test_every_value_is_that_of_a_plain_fold(seed: int) -> None:
     g = random.Random(seed)
     contexts, explore, trust = random_contexts(g), g.choice(EXPLORE), g.choice(["auto", "log"])
-    base = ar.ContextRegression(3, contexts, explore=explore, trust=trust, seed=seed)
-    fold = PlainRegression(3, contexts, explore, trust, seed=seed)
+    rate = g.choice([None, 0.01, 0.2])
+    base = ar.ContextRegression(3, contexts, explore=explore, trust=trust, seed=seed, rate=rate)
+    fold = PlainRegression(3, contexts, explore, trust, seed=seed, rate=rate)
     for round_ in range(60):
         context, arm, reward, played = random_context(g), g.randrange(3), rewards_of(g), g.random() < 0.5
         (base.update if played else base.update_logged)(arm, reward, context)
@@ -88,7 +89,8 @@ def log_of(contexts: ar.Contexts, rows: int, seed: int = 3) -> tuple[Any, Any, A
     g = random.Random(seed)
     table = [random_context(g) for _ in range(rows)]
     encoded = np.array([contexts.encode_one(context) for context in table])
-    return np.array([g.randrange(3) for _ in range(rows)]), np.array([rewards_of(g) for _ in range(rows)]), encoded
+    units = contexts.n_segments * np.array([g.randrange(3) for _ in range(rows)]) + encoded[:, 0].astype(np.int64)
+    return units, np.array([rewards_of(g) for _ in range(rows)]), encoded
 
 
 @pytest.mark.parametrize("segments", [[], ["country"]])
@@ -104,7 +106,7 @@ def test_compiled_and_interpreted_are_the_same_bits(segments: list[str]) -> None
     for mode in ("interpreted", "compiled"):
         base = ar.ContextRegression(3, contexts, explore="thompson")
         with ar.compiling.using(mode):  # type: ignore[arg-type]
-            base.learn_log(units, rewards, encoded)
+            assert list(base.learn_rows(units, rewards, encoded, played=False))[-1] == len(units)
         found.append(base)
     one_by_one = ar.ContextRegression(3, contexts, explore="thompson")
     for unit, reward, row in zip(units.tolist(), rewards.tolist(), encoded, strict=True):
@@ -150,20 +152,31 @@ def test_what_is_refused() -> None:
     with pytest.raises(InvalidParameter, match=r"needs contexts, which is missing"):
         ar.ContextRegression(3)
     base = ar.ContextRegression(3, ar.Contexts({"x": ar.Numeric(0, 1)}))
+    for rate in (0.0, 1.0, -0.2):
+        with pytest.raises(InvalidParameter, match=r"rate must lie between 0 and 1, got"):
+            ar.ContextRegression(3, contexts, rate=rate)
     with pytest.raises(InvalidParameter, match=r"needs a context, got None"):
         base.propose()
     with pytest.raises(InvalidParameter, match=r"context must have 'x'. If its value is missing, give None"):
         base.propose({})
 
 
+def test_a_rate_is_where_forecasts_begin() -> None:
+    contexts = ar.Contexts({"x": ar.Numeric(0, 1)})
+    values = ar.ContextRegression(2, contexts, rate=0.01).values({"x": 0.3})
+    assert values[0].worth == 1.0  # an arm without rows is tried
+    assert values[0].forecast == pytest.approx(0.01)
+    wide = ar.ContextRegression(2, contexts, rate=-0.9, reward_range=(-1.0, 9.0)).values({"x": 0.3})
+    assert wide[0].forecast == pytest.approx(-0.9)
+
+
 def test_a_long_log_needs_numba() -> None:
-    contexts = ar.Contexts({"x": ar.Numeric(0, 1)}, cosines=0)
-    base = ar.ContextRegression(3, contexts)
-    units = np.zeros(2001, np.int64)
+    base = ar.ContextRegression(3, ar.Contexts({"x": ar.Numeric(0, 1)}, cosines=0))
+    log = ar.History([0] * 2001, [0.0] * 2001, contexts={"x": [0.5] * 2001})
     with (
         ar.compiling.using("interpreted"),
         pytest.raises(
             InvalidParameter, match=r"at most 2,000 rows for a ContextRegression without numba, got 2,001\. Run"
         ),
     ):
-        base.learn_log(units, np.zeros(2001), np.zeros((2001, 2)))
+        ar.FullStart(base, log)

@@ -205,7 +205,7 @@ def test_a_mask_that_does_not_fit_is_refused(mask, said):
 
 
 def test_the_papers_rule_takes_no_mask():
-    with pytest.raises(InvalidParameter, match="needs rule="):
+    with pytest.raises(InvalidParameter, match="must be left out with rule="):
         tree(1, [True, False], rule="paper")
 
 

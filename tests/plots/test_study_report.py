@@ -78,3 +78,21 @@ def test_totals_have_a_rate_of_their_own() -> None:
         page = study_page(view_of(study))
     assert "that of the log is 0.15" in page
     assert "Its horizon is 500 decisions." in page
+
+
+@pytest.mark.parametrize("reward", [0.0, 1.0])
+@pytest.mark.parametrize("totals", [False, True])
+def test_bands_stay_in_the_range_and_exist_where_all_rewards_are_the_same(reward: float, totals: bool) -> None:
+    log = ar.History(["a", "b"] * 30, [reward] * 60)
+    base = ar.MonUCB(arms=["a", "b"], horizon=1000)
+    with ar.Study.create(":memory:", base, ar.Totals.of(log) if totals else log) as study:
+        for decision in study.decide(count=40):
+            study.reward(decision.id, reward)
+        view = view_of(study)
+    assert view.log_mean is not None
+    assert 0.0 <= view.log_mean.low < view.log_mean.high <= 1.0
+    bands = [path for item in draw_view(view).axes[0].collections for path in item.get_paths()]
+    assert bands
+    for band in bands:
+        heights = band.vertices[:, 1]
+        assert 0.0 <= heights.min() < heights.max() <= 1.0

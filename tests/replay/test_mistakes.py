@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import random
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -220,5 +224,75 @@ def test_each_replication_has_draws_of_its_own_and_the_same_again(make) -> None:
 
 
 def test_draws_from_what_everything_shares_are_refused() -> None:
-    with pytest.raises(InvalidParameter, match=r"OfAll draws from a generator that everything shares.*reseed\(key\)"):
+    with pytest.raises(InvalidParameter, match=r"OfAll draws from the shared generator.*reseed\(key\)"):
         ar.simulate(OfAll(), ar.environments.KArmed(5), history=0, horizon=5, replications=2)
+
+
+class Rarely(Draws):
+    """Draws from what everything shares, but only once it has been played for a while."""
+
+    def __init__(self) -> None:
+        self.told = 0
+
+    def update(self, arm: int, reward: float) -> None:
+        self.told += 1
+
+    def draw(self) -> int:
+        return random.randrange(5) if self.told == 30 else self.told % 5
+
+
+class InTurn(Rarely):
+    """Draws nothing at all."""
+
+    def draw(self) -> int:
+        return self.told % 5
+
+
+class NoisyWorld:
+    """A world that draws from what everything shares, as a user's own may."""
+
+    n_arms = 5
+
+    def mean(self, arm: int, round: int) -> float:
+        np.random.random()  # noqa: NPY002
+        return arm / 10
+
+    def reward(self, arm: int, round: int, u: float) -> float:
+        random.random()
+        return float(u < arm / 10)
+
+
+@contextmanager
+def drawing_thread() -> Iterator[None]:
+    """Another thread draws all the time from the generators that everything shares."""
+    stop = threading.Event()
+
+    def draw() -> None:
+        while not stop.is_set():
+            random.random()
+            np.random.random()  # noqa: NPY002
+            time.sleep(0)
+
+    thread = threading.Thread(target=draw)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+def test_what_others_draw_is_not_held_against_a_base() -> None:
+    env = ar.environments.KArmed(5)
+    quiet = ar.simulate(InTurn(), env, history=0, horizon=40, replications=2).actions
+    with drawing_thread():
+        noisy = ar.simulate(InTurn(), env, history=0, horizon=40, replications=2).actions
+        with pytest.raises(InvalidParameter, match="Rarely draws from the shared generator"):
+            ar.simulate(Rarely(), env, history=0, horizon=40, replications=2)
+    assert (quiet == noisy).all()
+
+
+def test_a_world_may_draw_from_what_everything_shares() -> None:
+    ar.simulate(InTurn(), NoisyWorld(), history=0, horizon=40, replications=2)
+    with pytest.raises(InvalidParameter, match="Rarely draws from the shared generator"):
+        ar.simulate(Rarely(), NoisyWorld(), history=0, horizon=40, replications=2)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from artreplay.algorithms import regression_parts
 from artreplay.replay import step
 
-PLACES = ("USED", "ROUND", "PENDING", "SERVING", "SLOT", "SHOWN", "READ_UNITS", "PLACES", "KEPT")
+PLACES = ("USED", "ROUND", "PENDING", "SERVING", "SLOT", "SHOWN", "READ_UNITS", "PLACES", "SAVE_SIZE")
 
 
 def test_no_number_has_two_meanings():

@@ -16,10 +16,11 @@ def say(*words: object) -> None:
 
 
 def work(study: ar.Study, number: int, seed: str) -> None:
-    turn = 0
+    turn, contextual = 0, study.base.contextual
     while True:
         turn += 1
-        decision = study.decide(request_id=f"{seed} {number} {turn}")
+        context = {"country": "NL" if turn % 2 else "DE", "age": turn % 50} if contextual else None
+        decision = study.decide(request_id=f"{seed} {number} {turn}", context=context)
         say("decided", decision.id)
         if turn % 3:
             study.reward(decision.id, float(turn % 2))

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from study_kit import colours
@@ -72,15 +73,40 @@ def check_decides_like_a_fresh_fold(place: Path, folder: Path) -> None:
         fresh._journal.run("DELETE FROM snapshot")
         fresh._journal.commit()
     with ar.Study.open(copy) as fresh, ar.Study.open(place) as study:
-        assert [one.action for one in fresh.decide(count=3)] == [one.action for one in study.decide(count=3)]
+        asked: dict[str, Any] = {"count": 3}
+        if study.base.contextual:
+            asked = {"contexts": [{"country": "NL", "age": 20}, {"country": "DE"}, {"age": 40}]}
+        assert [one.action for one in fresh.decide(**asked)] == [one.action for one in study.decide(**asked)]
     for end in ("", "-wal", "-shm", ".lock"):
         Path(f"{copy}{end}").unlink(missing_ok=True)
 
 
+CONTEXTS = ar.Contexts({"age": ar.Numeric(0, 50)}, {"country": ["NL", "DE"]}, segments=["country"], cosines=3)
+IN_CONTEXTS = {
+    "segments": lambda: ar.KLUCB(arms=["red", "blue"], horizon=1_000_000, contexts=CONTEXTS),
+    "regression": lambda: ar.ContextRegression(arms=["red", "blue"], contexts=CONTEXTS),
+}
+
+
 @pytest.mark.parametrize("kills", [1, pytest.param(310, marks=pytest.mark.long)])
 def test_nothing_acknowledged_is_lost_or_doubled(kills, tmp_path):
+    colours(tmp_path / "s", horizon=1_000_000).close()
+    check_after_kills(kills, tmp_path)
+
+
+@pytest.mark.parametrize("kills", [1, pytest.param(100, marks=pytest.mark.long)])
+@pytest.mark.parametrize("kind", IN_CONTEXTS)
+def test_the_same_holds_in_contexts_which_decisions_keep(kind, kills, tmp_path):
+    ar.Study.create(tmp_path / "s", IN_CONTEXTS[kind](), wait=None).close()
+    check_after_kills(kills, tmp_path)
+    with ar.Study.open(tmp_path / "s") as study:
+        of_worker = [one.context or {} for one in study.decisions() if one.context and len(one.context) == 2]
+        assert {context["country"] for context in of_worker} <= {"NL", "DE"}
+        assert len(of_worker) >= kills
+
+
+def check_after_kills(kills: int, tmp_path: Path) -> None:
     rng, place, said = random.Random(kills), tmp_path / "s", []
-    colours(place, horizon=1_000_000).close()
     with ar.compiling.using("interpreted"):
         for kill in range(kills):
             said += killed(str(place), 1 + kill % 4, str(kill), rng.random() * 0.2)

@@ -13,7 +13,7 @@ from study_kit import COLOURS, LOG, Clock, colours, timed
 import artreplay as ar
 from artreplay.errors import ArtReplayError, InvalidFile
 from artreplay.studies import study_state
-from artreplay.studies.study_journal import Entry, checksum
+from artreplay.studies.study_journal import Entry, Journal, checksum
 
 
 def whole(study: ar.Study) -> str:
@@ -149,6 +149,24 @@ def test_snapshots_only_save_time(kinds, tmp_path, monkeypatch):
     with ar.Study.open(tmp_path / "s") as study:
         assert whole(study) == expected
         assert [decision.action for decision in study.decide(count=3)]
+
+
+def test_a_snapshot_is_written_when_the_calls_that_made_it_due_are_durable(tmp_path, monkeypatch):
+    monkeypatch.setattr(study_state, "ENTRIES_BETWEEN_SNAPSHOTS", 3)
+    keep_snapshot, durable = Journal.keep_snapshot, []
+
+    def keep(journal, kind, seq, saved):
+        durable.append(journal.in_transaction is (kind == "state"))  # the policy comes first, and opens a transaction
+        if len(durable) > 2:
+            raise OSError("the disk is full")
+        keep_snapshot(journal, kind, seq, saved)
+
+    monkeypatch.setattr(Journal, "keep_snapshot", keep)
+    with colours(tmp_path / "s") as study:
+        made = [study.decide() for _ in range(12)]  # a snapshot that fails is no failure of a call
+        assert [one.id for one in study.decisions()] == [one.id for one in made]
+    assert len(durable) > 2
+    assert all(durable)
 
 
 def test_windows_and_late_rewards_are_entries(tmp_path):

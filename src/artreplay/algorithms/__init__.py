@@ -12,6 +12,7 @@ from artreplay.algorithms.algorithm import (
 from artreplay.algorithms.allocations import GridAllocation, TreeAllocation
 from artreplay.algorithms.budget import exact_choice, greedy_choice
 from artreplay.algorithms.context_regression import ArmValue, ContextRegression
+from artreplay.algorithms.hearing_contexts import HearsContexts
 from artreplay.algorithms.ids import IDS
 from artreplay.algorithms.metric import GridUCB, TreeUCB
 from artreplay.algorithms.open_index import Available
@@ -36,6 +37,7 @@ ARM_ALGORITHMS: tuple[type[ArmAlgorithm], ...] = (
     Greedy,
     IDS,
     RandomChoice,
+    ContextRegression,
 )
 POINT_ALGORITHMS: tuple[type[PointAlgorithm], ...] = (
     GridUCB,
@@ -68,6 +70,7 @@ __all__ = [
     "Greedy",
     "GridAllocation",
     "GridUCB",
+    "HearsContexts",
     "IndexArmAlgorithm",
     "LinUCB",
     "MonUCB",

@@ -14,20 +14,24 @@ import numpy as np
 
 from artreplay.algorithms.bonus import KL, ROUNDS_PER_CELL, Bonus, BonusScale, BonusTable, bound_of
 from artreplay.algorithms.bounds import FIXED, TableBound
+from artreplay.algorithms.hearing_contexts import HearsContexts, Repeated
 from artreplay.algorithms.open_index import Available, restricted
+from artreplay.algorithms.segments import segment_bound
 from artreplay.algorithms.tally import Tally
 from artreplay.cells import ArmSet
 from artreplay.cells.unit_cells import UnitCells, table_of
 from artreplay.compiling import Floats, Growers, Ints, copied, is_component, state_of, views, with_room
 from artreplay.errors import InvalidAction, InvalidHistory, InvalidParameter, exact
-from artreplay.history import Action, History, Label, Unit
+from artreplay.history import Action, History, Label, Unit, contexts_of
 from artreplay.parameters import checked_seed
 from artreplay.streams import fold
 
 RewardRange = tuple[float, float]
 
+MAX_UNITS = 10_000_000  # arms in all segments together
 
-class Algorithm:
+
+class Algorithm(HearsContexts):
     """The base class of all algorithms of artreplay.
 
     An algorithm learns from samples, which are rows of a log and online rewards. `propose()` returns a unit (an arm, a
@@ -41,7 +45,9 @@ class Algorithm:
     proposes_list: bool = False  # whether a proposal is a list
     expensive: bool = False  # whether a single proposal takes so long that compiling pays
     horizon: int  # the rounds to come, where an index depends on them
-    log_rows: int | None = None  # rows of the log that are added to the horizon; None until a policy has counted them
+    # Rows of the log that are added to the horizon, of each segment if there are any; None until a policy has counted
+    # them.
+    log_rows: int | list[int] | None = None
     choices: int | None = None  # the number of cells it chooses among, if it is fixed
     bonus: Bonus = None
     offers_value: bool = False  # whether its arms have values that unread rows can be bounded for
@@ -70,18 +76,29 @@ class Algorithm:
         """Keep a bonus and the number of cells to choose among, and return the compiled part of the bonus."""
         self.bonus, self.choices = bonus, cells
         bound, self.table = bound_of(bonus, self.horizon, cells, scale)
-        return bound
+        return bound if self.contexts is None or not self.counts_log else self._part_for_rows(0)
 
     @property
     def counts_log(self) -> bool:
         """Whether a policy adds the rows of its log to the horizon, which gives the T that the index depends on."""
         return isinstance(self.bonus, KL)
 
-    def count_log(self, rows: int) -> None:
+    def count_log(self, rows: int | list[int]) -> None:
         """Add the rows of a log to the horizon, if the algorithm does that. Call this before anything is shown."""
         if self.counts_log:
             self.log_rows = rows
-            self.component = _with_part(self.component, self._part_for(self.horizon + rows))
+            self.component = _with_part(self.component, self._part_for_rows(rows))
+
+    def _part_for_rows(self, rows: int | list[int]) -> Any:
+        """The part of the component that depends on T, of all segments together; `rows` of the log."""
+        if self.contexts is None:
+            return self._part_for(self.horizon + cast(int, rows))
+        of_segments = rows if isinstance(rows, list) else [rows] * self.n_segments
+        return self._joined([self._part_for(self.horizon + each) for each in of_segments])
+
+    def _joined(self, parts: list[Any]) -> Any:
+        """One part for all segments, made of one for each."""
+        return segment_bound(parts)
 
     def _part_for(self, total: int) -> Any:
         """Make the part of the component that depends on T."""
@@ -136,11 +153,6 @@ class Algorithm:
         return number, value
 
     # -- what policies use --------------------------------------------------------------------------------------
-
-    @property
-    def thing(self) -> Self:
-        """The object that the user passed as the base, which is the algorithm itself."""
-        return self
 
     @property
     def reads_cell_before_tell(self) -> bool:
@@ -318,6 +330,7 @@ class ArmAlgorithm(Algorithm):
         self, n_arms: int | None, arms: Iterable[Label] | None, reward_range: RewardRange, bounded: bool = True
     ) -> None:
         self.arm_set = ArmSet(n_arms, arms)
+        self.unit_labels = self.arm_set.labels
         super().__init__(reward_range, bounded)
 
     @property
@@ -342,17 +355,54 @@ class ArmAlgorithm(Algorithm):
         return number
 
     def unit(self, number: int, slot: int = 0, round_: int = 0) -> Unit:
-        """The label of an arm."""
-        return self.arms[number]
+        """The label of an arm, which is a unit in each segment."""
+        return self.unit_labels[number]
+
+    @property
+    def n_units(self) -> int:
+        """How many arms there are, in all segments together."""
+        return self.n_arms * self.n_segments
+
+    def unit_name(self, number: int) -> Any:
+        """What a unit is called: its arm; with segments a tuple of the arm and the values of the segment."""
+        if self.contexts is None or not self.contexts.segments:
+            return self.unit(number)
+        return self.unit(number), *self.contexts.segment_values(number % self.n_segments)
+
+    def hear(self, contexts: Any) -> None:
+        """Be asked and told with contexts from now on; before anything else is made."""
+        self.contexts = contexts_of(contexts)
+        self.unit_labels = Repeated(self.arm_set.labels, self.n_segments)
+        self.takes_totals = False
+
+    def hear_segments(self, contexts: Any) -> None:
+        """Be one algorithm for each segment that these contexts make, if there are any; before anything is made."""
+        if contexts is None:
+            return
+        self.hear(contexts)
+        name = type(self).__name__
+        if self.contexts is None or not self.contexts.segments:
+            raise InvalidParameter(
+                f"must make segments for {name}: Contexts.from_history(log, segments=[...]). ContextRegression uses "
+                "all columns",
+                parameter="contexts",
+            )
+        if self.n_units > MAX_UNITS:
+            raise InvalidParameter(
+                f"must make at most {MAX_UNITS:,} cells of {self.n_arms:,} arms, got {self.n_segments:,} segments",
+                parameter="contexts",
+            )
+        if self.reward_range[1] == math.inf:
+            raise InvalidParameter(f"must be finite for {name} with contexts", parameter="reward_range")
 
     def action(self, proposed: Ints, units: int, round_: int) -> Action:
         """The labels of a proposal. This is written out for speed, because every decision comes through here."""
-        labels = self.arm_set.labels
+        labels = self.unit_labels
         return [labels[number] for number in proposed[:units]] if self.proposes_list else labels[proposed[0]]
 
     def may_propose(self, number: int) -> bool:
-        """Whether this is the number of an arm."""
-        return 0 <= number < self.n_arms
+        """Whether this is the number of an arm, in a segment if there are any."""
+        return 0 <= number < self.n_units
 
     def numbers_of(self, history: History, skip: bool) -> Ints:
         """Return the number of the arm in each row. Other labels are an error, or get −1 with `skip`."""
@@ -387,10 +437,12 @@ class ArmAlgorithm(Algorithm):
         """Say what happens if the horizon is too short for the arms or for the rows of the log, None if it is not."""
         if not isinstance(self.bonus, KL) or self.bonus.level == "log" or self.choices is None:
             return None
-        few, far = self.horizon < ROUNDS_PER_CELL * self.choices, self.horizon * ROUNDS_PER_CELL < rows
+        counted = max(self.log_rows) if isinstance(self.log_rows, list) else self.log_rows or 0
+        few = self.horizon < ROUNDS_PER_CELL * self.choices
+        far = self.contexts is None and self.horizon * ROUNDS_PER_CELL < rows
         if not (few or far):
             return None
-        name, bound = type(self).__name__, self._part_for(self.horizon + (self.log_rows or 0))
+        name, bound = type(self).__name__, self._part_for(self.horizon + counted)
         per_arm = f"fewer than {ROUNDS_PER_CELL} rounds for each of {self.choices:,} arms"
         if bound.kind == FIXED:
             return f'horizon is {self.horizon:,}, {per_arm}. {name} explores more than usual, as with level="log".'
@@ -403,8 +455,8 @@ class ArmAlgorithm(Algorithm):
         return self.arm_set.describe()
 
     def cell_of_arms(self) -> Ints:
-        """The cell each arm lies in."""
-        return np.arange(self.n_arms, dtype=np.int64)
+        """The cell each arm lies in, in each segment."""
+        return np.arange(self.n_units, dtype=np.int64)
 
     def statistics(self) -> tuple[Ints, Floats, Floats | None]:
         """For each arm, the number of its samples, their mean (nan without any), and its index if it has one."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from artreplay.compiling import Ints, assume_nonnegative, compiled
+from artreplay.compiling import Floats, Ints, assume_nonnegative, compiled
 
 
 @compiled(scratch=("fallen",))
@@ -20,6 +20,10 @@ class IndexAlgorithm(NamedTuple):
         """Propose units. Writes their numbers, and returns how many there are."""
         units: int = self.selector.select(self.cells, self.index.value, out)
         return units
+
+    def set_context(self, encoded: Floats) -> None:
+        """Choose in the segment of this context from now on."""
+        self.selector.segment[0] = int(encoded[0])
 
     def update(self, unit: int, reward: float) -> int:
         """Learn from a sample, and return the cell that it is in."""

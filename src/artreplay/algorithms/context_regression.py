@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import importlib.util
 import math
-from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar, Literal, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Literal, NamedTuple, Self, cast
 
 import numpy as np
 
@@ -15,15 +16,18 @@ from artreplay.algorithms.logistic_fits import (
     ALL,
     COSINES,
     ONLINE,
+    WEAK,
     LogisticFits,
+    Prior,
     fits_bytes,
     logistic,
     logistic_fits,
 )
+from artreplay.algorithms.open_index import Available
 from artreplay.algorithms.tally import Tally
-from artreplay.compiling import Floats, Ints, Loop, Words, compiled, current_mode
-from artreplay.errors import InvalidParameter
-from artreplay.history import Contexts, Label, contexts_of
+from artreplay.compiling import Floats, Ints, Loop, Slices, Words, compiled, current_mode, state_of, views
+from artreplay.errors import InvalidParameter, checked_number
+from artreplay.history import Contexts, Label
 from artreplay.parameters import REQUIRED, NotNegative, Seed, checked
 from artreplay.streams import POSTERIOR, normal
 
@@ -34,13 +38,17 @@ BY_WIDTH, BY_DRAW = 0, 1  # whether a forecast is raised by alpha standard devia
 DEFAULT_ALPHA: dict[Explore, float] = {"ucb": 1.0, "thompson": 0.5, "greedy": 0.0}
 EVIDENCE = 8.0  # variances of a reward, about four nats; online rewards must forecast better by this to replace the log
 TOLERANCE = 0.01  # squared error per online reward that the log may cause, which is a bias of 0.1
+# Variances of the constant and of all other weights where the rate is known and low: of the pairs that were tried on
+# clicks below 1 %, with contexts that hardly matter and with some that do, these had the lowest regret over both.
+RATE_VARIANCE = 1.0
+RARE_VARIANCE = 0.03
 MAX_BYTES = 1 << 30  # bytes of all covariances
 MAX_ROWS_INTERPRETED = 2000  # rows of a log that are learnt without compiling
 
 
 @compiled(scratch=("open", "allowed"))
 class RegressedArms(NamedTuple):
-    """A regression for each arm and segment. The current context must be set before anything else is called."""
+    """A regression for each arm and segment, a unit, which is arm · n_segments + segment, for the current context."""
 
     key: Words
     features: ContextFeatures
@@ -55,18 +63,19 @@ class RegressedArms(NamedTuple):
 
     def propose(self, out: Ints, round_: int) -> int:
         """Propose the arm with the highest worth, or the lowest arm among equals."""
+        self.features.expand()
         highest = -math.inf
         for arm in range(self.n_arms):
             if self.allowed[arm] == 1:
-                worth = self.worth(arm, round_)
+                unit = arm * self.n_segments + self.features.segment()
+                worth = self.worth(unit, round_)
                 if worth > highest:
                     highest = worth
-                    out[0] = arm
+                    out[0] = unit
         return 1
 
-    def worth(self, arm: int, round_: int) -> float:
-        """What an arm is worth in the current context and online round."""
-        cell = self.cell(arm)
+    def worth(self, cell: int, round_: int) -> float:
+        """What the arm of a cell is worth in the current context and online round."""
         return self.worth_by(cell, self.source(cell), self.raised_by(cell, round_))
 
     def worth_by(self, cell: int, source: int, raised_by: float) -> float:
@@ -102,24 +111,21 @@ class RegressedArms(NamedTuple):
             return ALL
         return ONLINE
 
-    def cell(self, arm: int) -> int:
-        """The cell of an arm in the segment of the current context."""
-        return arm * self.n_segments + self.features.segment()
-
     def update(self, unit: int, reward: float) -> None:
         """Learn from an online reward in the current context."""
-        self.fits.learn(self.cell(unit), ALL, self.features.features, reward, True)
-        self.fits.learn(self.cell(unit), ONLINE, self.features.features, reward, True)
+        self.features.expand()
+        self.fits.learn(unit, ALL, self.features.features, reward, True)
+        self.fits.learn(unit, ONLINE, self.features.features, reward, True)
 
     def update_logged(self, unit: int, reward: float, allowance: float) -> None:
         """Learn from a row of the log, which has the current context."""
-        self.fits.learn(self.cell(unit), ALL, self.features.features, reward, False)
+        self.features.expand()
+        self.fits.learn(unit, ALL, self.features.features, reward, False)
 
     def set_context(self, encoded: Floats) -> None:
         """Make this the current context."""
         for at in range(len(encoded)):
             self.features.encoded[at] = encoded[at]
-        self.features.expand()
 
     def reseed(self, key: np.uint64) -> None:
         """Draw from another stream from now on."""
@@ -127,14 +133,21 @@ class RegressedArms(NamedTuple):
 
 
 @Loop
-def learn_rows(component: Any, encoded: Any, units: Any, rewards: Any, first: int, last: int) -> int:
-    """Show a component the rows [first, last) of a log, each with its context."""
-    for row in range(first, last):
-        for at in range(encoded.shape[1]):
-            component.features.encoded[at] = encoded[row, at]
-        component.features.expand()
-        component.update_logged(units[row], rewards[row], 0.0)
-    return last
+def learn_rows(component: Any, encoded: Any, units: Any, rewards: Any, played: int, row: Any, limit: int) -> int:
+    """Show a component at most `limit` rows, each with its context, from `row` on. Return 1 at the end, else 0.
+
+    With `played` they are online rewards, else rows of a log.
+    """
+    last = min(row[0] + limit, len(units))
+    for at in range(row[0], last):
+        for column in range(encoded.shape[1]):
+            component.features.encoded[column] = encoded[at, column]
+        if played == 1:
+            component.update(units[at], rewards[at])
+        else:
+            component.update_logged(units[at], rewards[at], 0.0)
+    row[0] = last
+    return 1 if last == len(units) else 0
 
 
 class ArmValue(NamedTuple):
@@ -183,6 +196,10 @@ class ContextRegression(ArmAlgorithm):
         "auto" stops using the log for an arm once online rewards alone clearly forecast better. "log" always uses it.
     alpha
         A number of standard deviations, by default 1 for "ucb" and 0.5 for "thompson".
+    rate
+        About what a decision earns on average, where that is little: below about two parts in a hundred of
+        `reward_range`, as with clicks. Forecasts then begin there, and contexts are believed to matter little until
+        rows say otherwise. The rate of a log is `history.rewards.mean()`.
     seed
         The seed of the draws.
     reward_range
@@ -202,7 +219,7 @@ class ContextRegression(ArmAlgorithm):
     exact = True
     reads_whole_log = True
     expensive = True
-    contextual: ClassVar[bool] = True
+    contexts: Contexts
     component: RegressedArms
 
     @checked
@@ -215,17 +232,18 @@ class ContextRegression(ArmAlgorithm):
         explore: Explore = "ucb",
         trust: Trust = "auto",
         alpha: NotNegative | None = None,
+        rate: float | None = None,
         seed: Seed = 0,
         reward_range: RewardRange = (0.0, 1.0),
     ) -> None:
         super().__init__(n_arms, arms, reward_range)
-        self.contexts: Contexts = contexts_of(contexts)
+        self.hear(contexts)
         self.explore: Explore = explore
         self.trust: Trust = trust
         self.alpha = DEFAULT_ALPHA[explore] if alpha is None else alpha
+        self.rate = rate
         self.seed = seed
-        frozen = self.contexts
-        n_cells = self.n_arms * frozen.n_segments
+        frozen, n_cells = self.contexts, self.n_units
         if (size := fits_bytes(frozen.n_linear, frozen.n_features, n_cells)) > MAX_BYTES:
             raise InvalidParameter(
                 f"the covariances of a ContextRegression must fit into {MAX_BYTES >> 20} MB, got {size >> 20} MB for "
@@ -235,7 +253,7 @@ class ContextRegression(ArmAlgorithm):
         self.component = RegressedArms(
             np.zeros(1, np.uint64),
             context_features(frozen),
-            logistic_fits(frozen.n_linear, frozen.n_features, n_cells),
+            logistic_fits(frozen.n_linear, frozen.n_features, n_cells, self._prior()),
             np.zeros(n_cells, np.int64),
             np.ones(self.n_arms, np.int64),
             self.n_arms,
@@ -246,15 +264,15 @@ class ContextRegression(ArmAlgorithm):
         )
         self.reseed(seed)
 
-    def set_context(self, encoded: Floats) -> None:
-        """Set the current context for the next proposal or sample.
-
-        Parameters
-        ----------
-        encoded
-            The context, as `Contexts.encode_one` returns it.
-        """
-        self.component.set_context(encoded)
+    def _prior(self) -> Prior:
+        """Return what is believed before the first row."""
+        if self.rate is None:
+            return WEAK
+        share = float(self.scaled(checked_number("rate", self.rate)))
+        if not 0.0 < share < 1.0:
+            low, high = self.reward_range
+            raise InvalidParameter(f"must lie between {low:g} and {high:g}, got {self.rate!r}", parameter="rate")
+        return Prior(math.log(share / (1.0 - share)), RATE_VARIANCE, RARE_VARIANCE)
 
     def propose(self, context: Mapping[str, Any] | None = None, round_: int = 0) -> Any:
         """Return the arm to play next in a context.
@@ -284,9 +302,7 @@ class ContextRegression(ArmAlgorithm):
         context
             The values of the columns by name.
         """
-        sample = self._checked_sample(unit, reward)
-        self.set_context(self._encoded(context))
-        self.component.update(*sample)
+        self.component.update(*self._checked_in(context, unit, reward))
 
     def update_logged(self, unit: object, reward: float, context: Mapping[str, Any] | None = None) -> None:
         """Learn from a row of a log with its context.
@@ -300,30 +316,32 @@ class ContextRegression(ArmAlgorithm):
         context
             The values of the columns by name.
         """
-        sample = self._checked_sample(unit, reward)
-        self.set_context(self._encoded(context))
-        self.component.update_logged(*sample, 0.0)
+        self.component.update_logged(*self._checked_in(context, unit, reward), 0.0)
 
-    def learn_log(self, units: Ints, rewards: Floats, encoded: Floats) -> None:
-        """Learn from rows of a log.
+    def _checked_in(self, context: Mapping[str, Any] | None, unit: Any, reward: float) -> tuple[int, float]:
+        arm, value = self._checked_sample(unit, reward)
+        encoded = self._encoded(context)
+        self.set_context(encoded)
+        return self.in_context(arm, encoded), value
 
-        Parameters
-        ----------
-        units
-            The number of the arm of each row.
-        rewards
-            The rewards, scaled to [0, 1].
-        encoded
-            The contexts, as `Contexts.encode` returns them.
-        """
-        if len(units) > MAX_ROWS_INTERPRETED and not _compiles():
+    def check_rows(self, rows: int) -> None:
+        """Refuse a log that it would take minutes to learn from."""
+        if rows > MAX_ROWS_INTERPRETED and not _compiles():
             raise InvalidParameter(
                 f"a log must have at most {MAX_ROWS_INTERPRETED:,} rows for a ContextRegression without numba, got "
-                f"{len(units):,}. Run pip install numba"
+                f"{rows:,}. Run pip install numba"
             )
-        few = len(units) <= MAX_ROWS_INTERPRETED and not learn_rows.is_at_hand(self.component)
-        loop = learn_rows.interpreted if few and current_mode() != "compiled" else learn_rows
-        loop(self.component, np.ascontiguousarray(encoded), units, rewards, 0, len(units))
+
+    def learn_rows(self, units: Ints, rewards: Floats, encoded: Floats, played: bool) -> Iterator[int]:
+        """Show rows of a log, or online rewards, by the numbers of their units, scaled rewards and encoded contexts.
+
+        It yields, between slices in which Ctrl-C is not heard, how many of them have been shown.
+        """
+        slices, row, done = Slices(learn_rows, 0.0), np.zeros(1, np.int64), 0
+        encoded = np.ascontiguousarray(encoded)
+        while done == 0 and len(units):
+            done = slices.run(self.component, encoded, units, rewards, int(played), row)
+            yield int(row[0])
 
     def values(self, context: Mapping[str, Any] | None = None, round_: int = 0) -> dict[Label, ArmValue]:
         """Return what each arm is worth in a context.
@@ -335,20 +353,21 @@ class ContextRegression(ArmAlgorithm):
         round_
             The number of the online round, for the draws of "thompson".
         """
-        self.set_context(self._encoded(context))
+        encoded = self._encoded(context)
+        self.set_context(encoded)
+        self.component.features.expand()
         with np.errstate(over="ignore"):
-            return {label: self._value(arm, round_) for arm, label in enumerate(self.arms)}
+            return {label: self._value(self.in_context(arm, encoded), round_) for arm, label in enumerate(self.arms)}
 
-    def _value(self, arm: int, round_: int) -> ArmValue:
+    def _value(self, cell: int, round_: int) -> ArmValue:
         component = self.component
-        cell = component.cell(arm)
         source = component.source(cell)
         group = 2 * cell + source
         map_ = component.fits.best(group)
         logit = component.fits.logit(group, map_, component.features.features)
         forecast = logistic(logit)
         width = logistic(logit + component.deviation(cell, source, logit)) - forecast
-        in_rewards = self.unscaled(np.array([component.worth(arm, round_), forecast, forecast + width])).tolist()
+        in_rewards = self.unscaled(np.array([component.worth(cell, round_), forecast, forecast + width])).tolist()
         return ArmValue(
             in_rewards[0],
             in_rewards[1],
@@ -358,16 +377,66 @@ class ContextRegression(ArmAlgorithm):
         )
 
     def _encoded(self, context: Mapping[str, Any] | None) -> Floats:
-        if context is None:
-            raise InvalidParameter("a ContextRegression needs a context, got None. Give context={...}")
-        return self.contexts.encode_one(context)
+        return cast(Floats, self.checked_context(context))
+
+    def is_sound(self) -> bool:
+        """Whether what was read from a file can be a state of this algorithm; its arrays have the right shapes."""
+        mine, fresh = state_of(self.component), state_of(type(self)(**self.parameters()).component)
+        frozen = [name for name in mine if name.startswith("features.") or name == "key"]
+        return all(np.array_equal(mine[name], fresh[name]) for name in frozen) and bool(
+            (mine["fits.counts"] >= 0).all()
+            and (self.component.open == 0).all()
+            and (self.component.allowed == 1).all()
+        )
+
+    # -- while decisions are open ---------------------------------------------------------------------------------
+
+    follows = True  # what answers for open decisions shares what was learnt
+
+    def with_open(self, units: Iterable[int]) -> Self:
+        """What chooses while these units are open: the same regressions, with narrower widths where some are open."""
+        answer = copy.copy(self)
+        answer.component = self.component._replace(open=np.zeros_like(self.component.open))
+        answer.count_open(units)
+        return answer
+
+    def count_open(self, units: Iterable[int]) -> None:
+        """Count further units as open."""
+        for unit in units:
+            self.component.open[unit] += 1
+
+    def uncount_open(self, units: Iterable[int]) -> bool:
+        """Count these units as open no longer; whether that is possible."""
+        for unit in units:
+            self.component.open[unit] -= 1
+        return True
+
+    def propose_among(self, out: Any, round_: int, available: Available | None) -> int:
+        """Write the number of what is proposed for the current context, among the arms that are available."""
+        self.component.allowed[:] = 1 if available is None else available
+        with np.errstate(over="ignore"):
+            proposed: int = views(self.component).propose(out, round_)
+        self.component.allowed[:] = 1
+        return proposed
+
+    # -- what people see ------------------------------------------------------------------------------------------
 
     @property
     def tally(self) -> Tally:
-        """The count and the sum of the samples of each arm."""
-        fits, shape = self.component.fits, (self.n_arms, self.contexts.n_segments, 2)
-        counts = fits.counts.reshape(shape)[:, :, ALL].sum(axis=1)
-        return Tally(counts, fits.totals.reshape(shape)[:, :, ALL].sum(axis=1))
+        """The count and the sum of the samples of each unit."""
+        fits = self.component.fits
+        return Tally(fits.counts[ALL::2], fits.totals[ALL::2])
+
+    def contradicted(self) -> list[tuple[Any, float, int, float, int]]:
+        """The units whose log is no longer trusted: name, and mean and count of what was played and of logged rows."""
+        fits, found = self.component.fits, []
+        for unit in range(self.n_units):
+            if self.component.source(unit) == ONLINE:
+                count, played = fits.counts[2 * unit : 2 * unit + 2].tolist()
+                total, earned = fits.totals[2 * unit : 2 * unit + 2].tolist()
+                means = self.unscaled(np.array([earned / played, (total - earned) / (count - played)])).tolist()
+                found.append((self.unit_name(unit), means[0], played, means[1], count - played))
+        return found
 
 
 def _compiles() -> bool:

@@ -11,8 +11,18 @@ from artreplay.compiling import Floats, Ints, assume_nonnegative, compiled
 
 LINEAR, COSINES = 0, 1  # the maps from a context to features
 ALL, ONLINE = 0, 1  # the sources of rows
-CONSTANT_VARIANCE = 10.0  # the prior variance of the constant; the one of all other weights is 1
 STEEPEST = 30.0  # beyond this the logistic function is flat
+
+
+class Prior(NamedTuple):
+    """Says what is believed of the weights of a fit before its first row: independent normal distributions."""
+
+    constant: float = 0.0  # the mean of the constant; that of all other weights is 0
+    constant_variance: float = 10.0
+    variance: float = 1.0  # of all other weights
+
+
+WEAK = Prior()
 
 
 @compiled
@@ -131,16 +141,17 @@ class LogisticFits(NamedTuple):
         return not lead > evidence * rate * (1.0 - rate) + tolerance * self.counts[online]
 
 
-def logistic_fits(n_linear: int, n_features: int, n_cells: int) -> LogisticFits:
+def logistic_fits(n_linear: int, n_features: int, n_cells: int, prior: Prior = WEAK) -> LogisticFits:
     """Make the fits of cells without rows."""
     n_maps = 1 if n_features == n_linear else 2
     sizes = [n_linear, n_features][:n_maps]
-    covariance = np.concatenate([_prior(size) for size in sizes])
+    covariance = np.concatenate([_covariance(prior, size) for size in sizes])
+    weights = np.concatenate([np.where(np.arange(size) == 0, prior.constant, 0.0) for size in sizes])
     return LogisticFits(
         n_linear,
         n_features,
         n_maps,
-        np.zeros(2 * n_cells * sum(sizes)),
+        np.tile(weights, 2 * n_cells),
         np.tile(covariance, 2 * n_cells),
         np.zeros(2 * n_cells * n_maps),
         np.zeros(2 * n_cells, np.int64),
@@ -156,7 +167,7 @@ def fits_bytes(n_linear: int, n_features: int, n_cells: int) -> int:
     return 8 * 2 * n_cells * sum(size * size for size in (n_linear, n_features)[:maps])
 
 
-def _prior(size: int) -> Floats:
-    variance = np.eye(size)
-    variance[0, 0] = CONSTANT_VARIANCE
+def _covariance(prior: Prior, size: int) -> Floats:
+    variance = prior.variance * np.eye(size)
+    variance[0, 0] = prior.constant_variance
     return variance.ravel()

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from artreplay.algorithms.drift_indices import DriftIndex
+from artreplay.algorithms.segments import SegmentBound
 from artreplay.algorithms.tally import Tally
 from artreplay.compiling import Floats, Ints, arrays_of, overwrite, views
 
@@ -35,9 +36,9 @@ class OpenIndex:
         self._algorithm = algorithm
         self._component: Any = None  # the component of the algorithm
         self._index: Any = None  # its index through views, whose entries are plain numbers
-        self._value: Floats = np.full(algorithm.n_arms, np.nan)
-        self._open: Ints = np.zeros(algorithm.n_arms, np.int64)
-        self._seen: Ints = np.full((2, algorithm.n_arms), -1, np.int64)  # samples and open units that a value is from
+        self._value: Floats = np.full(algorithm.n_units, np.nan)
+        self._open: Ints = np.zeros(algorithm.n_units, np.int64)
+        self._seen: Ints = np.full((2, algorithm.n_units), -1, np.int64)  # samples and open units that a value is from
         self.count_open(units)
 
     def count_open(self, units: Iterable[int]) -> None:
@@ -56,11 +57,13 @@ class OpenIndex:
         if self._component is not self._algorithm.component:
             self._component = self._algorithm.component
             self._index = views(self._component).index
-        counts = self._component.index.tally.counts
-        for arm in np.flatnonzero((counts != self._seen[0]) | (self._open != self._seen[1])).tolist():
-            self._value[arm] = self._lowered(arm, int(self._open[arm]))
-        self._seen[0], self._seen[1] = counts, self._open
-        return write_best(self._value, available, out)
+        first, step = self._algorithm.segment_at_hand, self._algorithm.n_segments
+        some = slice(first, None, step)
+        counts, open_ = self._component.index.tally.counts[some], self._open[some]
+        for place in np.flatnonzero((counts != self._seen[0, some]) | (open_ != self._seen[1, some])).tolist():
+            self._value[first + place * step] = self._lowered(first + place * step, int(open_[place]))
+        self._seen[0, some], self._seen[1, some] = counts, open_
+        return write_best_of(self._algorithm, self._value, available, out)
 
     def _lowered(self, arm: int, open_: int) -> float:
         index = self._index
@@ -71,15 +74,26 @@ class OpenIndex:
         failures = int(self._algorithm.reward_range[0] > -np.inf)  # a failure is the lowest reward, if there is one
         earned = open_ * (total / (count + failures)) if count else 0.0
         allowance = float(index.allowances[arm]) if isinstance(index, DriftIndex) else 0.0
-        value = index.bound.lowered(_more(index.tally, arm, open_, earned), 0, allowance / (count + open_), value)
+        bound = index.bound.of(arm) if isinstance(index.bound, SegmentBound) else index.bound
+        value = bound.lowered(_more(index.tally, arm, open_, earned), 0, allowance / (count + open_), value)
         if isinstance(index, DriftIndex):
-            value = index.bound.lowered(_more(index.online, arm, open_, earned), 0, 0.0, value)
+            value = bound.lowered(_more(index.online, arm, open_, earned), 0, 0.0, value)
         return value
 
 
 def _more(tally: Tally, arm: int, samples: int, total: float) -> Tally:
     """The tally of one arm, with further samples and the sum of their rewards."""
     return Tally([tally.counts[arm] + samples], [tally.totals[arm] + total])  # type: ignore[arg-type]
+
+
+def write_best_of(algorithm: IndexArmAlgorithm, value: Floats, available: Available | None, out: Ints) -> int:
+    """Write the units with the highest of these values, of each unit, in the current segment; how many there are."""
+    first, step = algorithm.segment_at_hand, algorithm.n_segments
+    count = write_best(value[first : algorithm.n_units : step], available, out)
+    if algorithm.contexts is not None:
+        for place in range(count):
+            out[place] = first + out[place] * step
+    return count
 
 
 def write_best(value: Floats, available: Available | None, out: Ints) -> int:

@@ -36,6 +36,9 @@ class ThompsonSampling(ValuedAlgorithm):
         it is (1, 1).
     arms
         The names of the arms, as they stand in the log.
+    contexts
+        An `ar.Contexts` with segments, for an algorithm that is asked and told with a context and is one algorithm for
+        each segment.
     reward_range
         The lowest and the highest reward there can be.
 
@@ -54,14 +57,18 @@ class ThompsonSampling(ValuedAlgorithm):
         *,
         prior: Prior = (1.0, 1.0),
         arms: Iterable[Label] | None = None,
+        contexts: Any = None,
         reward_range: RewardRange = (0.0, 1.0),
     ) -> None:
         super().__init__(n_arms, arms, reward_range)
+        self.hear_segments(contexts)
         self.seed = seed
         self.prior = checked_prior(prior)
+        if self.prior == "log" and self.contexts is not None:
+            raise InvalidParameter('must be a pair (a, b) with contexts, got "log"', parameter="prior")
         self.wants_totals = self.prior == "log"
         a, b = (1.0, 1.0) if self.prior == "log" else self.prior
-        self.component = valued_arms(PosteriorDraw(np.zeros(1, np.uint64), a, b), self.n_arms)
+        self.component = valued_arms(PosteriorDraw(np.zeros(1, np.uint64), a, b), self.n_arms, self.n_segments)
         self.reseed(self.seed)
 
     def take_totals(self, counts: Ints, totals: Floats) -> None:

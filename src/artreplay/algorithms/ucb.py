@@ -13,8 +13,9 @@ from artreplay.algorithms.bonus import Bonus, Level, Theory, kl, theory
 from artreplay.algorithms.composition import IndexAlgorithm
 from artreplay.algorithms.drift_indices import DriftIndex, drift_index
 from artreplay.algorithms.indices import MeanIndex, linear_index, mean_index
-from artreplay.algorithms.open_index import Available, OpenIndex, write_best
+from artreplay.algorithms.open_index import Available, OpenIndex, write_best_of
 from artreplay.algorithms.psi import Psi, SubGaussian, bound_of_psi, hoeffding
+from artreplay.algorithms.segments import TopInSegment, best_in_segment
 from artreplay.algorithms.selectors import best, top
 from artreplay.algorithms.tally import Tally
 from artreplay.cells import Arms, feature_components
@@ -45,7 +46,16 @@ class IndexArmAlgorithm(ArmAlgorithm):
         """Write the available arms with the highest indices, and return how many there are."""
         if available is None:
             return super().propose_among(out, round_, None)
-        return write_best(self.component.index.value[:-1], available, out)
+        return write_best_of(self, self.component.index.value, available, out)
+
+    @property
+    def segment_at_hand(self) -> int:
+        """From which segment is chosen; 0 where there are none."""
+        return 0 if self.contexts is None else int(self.component.selector.segment[0])
+
+    def best_selector(self, value: Floats) -> Any:
+        """The selector of one arm."""
+        return best(value) if self.contexts is None else best_in_segment(value, self.n_segments)
 
     @property
     def tally(self) -> Tally:
@@ -71,6 +81,9 @@ class MonUCB(IndexArmAlgorithm):
         The number of rounds to come. The order of magnitude is enough.
     arms
         The names of the arms, as they stand in the log.
+    contexts
+        An `ar.Contexts` with segments, for an algorithm that is asked and told with a context and is one algorithm for
+        each segment. The horizon is then the number of rounds to come in each segment.
     bonus
         How far an index lies above the mean: one of `ar.bonus`, or a function of the number of samples.
     reward_range
@@ -92,13 +105,17 @@ class MonUCB(IndexArmAlgorithm):
         horizon: Count = REQUIRED,
         *,
         arms: Iterable[Label] | None = None,
+        contexts: Any = None,
         bonus: Bonus = theory,
         reward_range: RewardRange = (0.0, 1.0),
     ) -> None:
         super().__init__(n_arms, arms, reward_range)
         self.horizon = horizon
-        index = mean_index(self.n_arms, self._bound_of(bonus, self.n_arms, _scale))
-        self.component = IndexAlgorithm(Arms(self.n_arms), index, best(index.value), np.zeros(1, np.int64))
+        self.hear_segments(contexts)
+        index = mean_index(self.n_units, self._bound_of(bonus, self.n_arms, _scale))
+        self.component = IndexAlgorithm(
+            Arms(self.n_units), index, self.best_selector(index.value), np.zeros(1, np.int64)
+        )
 
 
 class KLUCB(IndexArmAlgorithm):
@@ -118,6 +135,9 @@ class KLUCB(IndexArmAlgorithm):
         How much it explores: "++", "log" (more) or "moss" (less). See `ar.bonus.kl`.
     arms
         The names of the arms, as they stand in the log.
+    contexts
+        An `ar.Contexts` with segments, for an algorithm that is asked and told with a context and is one algorithm for
+        each segment. The horizon is then the number of rounds to come in each segment.
     reward_range
         The lowest and the highest reward there can be.
 
@@ -138,13 +158,17 @@ class KLUCB(IndexArmAlgorithm):
         *,
         level: Level = "++",
         arms: Iterable[Label] | None = None,
+        contexts: Any = None,
         reward_range: RewardRange = (0.0, 1.0),
     ) -> None:
         super().__init__(n_arms, arms, reward_range)
         self.horizon = horizon
+        self.hear_segments(contexts)
         self.level = level
-        index = mean_index(self.n_arms, self._bound_of(kl(level), self.n_arms, _scale))
-        self.component = IndexAlgorithm(Arms(self.n_arms), index, best(index.value), np.zeros(1, np.int64))
+        index = mean_index(self.n_units, self._bound_of(kl(level), self.n_arms, _scale))
+        self.component = IndexAlgorithm(
+            Arms(self.n_units), index, self.best_selector(index.value), np.zeros(1, np.int64)
+        )
 
 
 class TopUCB(IndexArmAlgorithm):
@@ -160,6 +184,9 @@ class TopUCB(IndexArmAlgorithm):
         The number of rounds to come. The order of magnitude is enough.
     arms
         The names of the arms, as they stand in the log.
+    contexts
+        An `ar.Contexts` with segments, for an algorithm that is asked and told with a context and is one algorithm for
+        each segment. The horizon is then the number of rounds to come in each segment.
     bonus
         How far an index lies above the mean: one of `ar.bonus`, or a function of the number of samples.
     reward_range
@@ -181,15 +208,20 @@ class TopUCB(IndexArmAlgorithm):
         horizon: Count = REQUIRED,
         *,
         arms: Iterable[Label] | None = None,
+        contexts: Any = None,
         bonus: Bonus = theory,
         reward_range: RewardRange = (0.0, 1.0),
     ) -> None:
         super().__init__(n_arms, arms, reward_range)
         self.budget = checked_budget(budget, self.n_arms)
         self.horizon = horizon
-        index = mean_index(self.n_arms, self._bound_of(bonus, self.n_arms, _scale))
-        selector = top(index.value, self.budget)
-        self.component = IndexAlgorithm(Arms(self.n_arms), index, selector, np.zeros(1, np.int64))
+        self.hear_segments(contexts)
+        index = mean_index(self.n_units, self._bound_of(bonus, self.n_arms, _scale))
+        if self.contexts is None:
+            selector: Any = top(index.value, self.budget)
+        else:
+            selector = TopInSegment(np.zeros(1, np.int64), self.n_segments, self.budget)
+        self.component = IndexAlgorithm(Arms(self.n_units), index, selector, np.zeros(1, np.int64))
 
     @property
     def width(self) -> int:
@@ -210,6 +242,9 @@ class PsiUCB(IndexArmAlgorithm):
         What is known of the rewards: one of `ar.psi`, or a function of your own.
     arms
         The names of the arms, as they stand in the log.
+    contexts
+        An `ar.Contexts` with segments, for an algorithm that is asked and told with a context and is one algorithm for
+        each segment. The horizon is then the number of rounds to come in each segment.
     reward_range
         The lowest and the highest reward there can be. Leave it out with `ar.psi.sub_gaussian`.
 
@@ -228,6 +263,7 @@ class PsiUCB(IndexArmAlgorithm):
         psi: Psi = hoeffding,
         *,
         arms: Iterable[Label] | None = None,
+        contexts: Any = None,
         reward_range: RewardRange | None = None,
     ) -> None:
         bounded = not isinstance(psi, SubGaussian)
@@ -237,10 +273,13 @@ class PsiUCB(IndexArmAlgorithm):
         if not bounded and self.reward_range[1] != math.inf:
             raise InvalidParameter("reward_range must be left out with sub_gaussian, which takes all rewards")
         self.horizon = horizon
+        self.hear_segments(contexts)
         self.psi = psi
         bound, self.table = bound_of_psi(psi, 2.0 * math.log(self.horizon * self.n_arms))
-        index = mean_index(self.n_arms, bound, start=1.0 if bounded else math.inf)
-        self.component = IndexAlgorithm(Arms(self.n_arms), index, best(index.value), np.zeros(1, np.int64))
+        index = mean_index(self.n_units, bound, start=1.0 if bounded else math.inf)
+        self.component = IndexAlgorithm(
+            Arms(self.n_units), index, self.best_selector(index.value), np.zeros(1, np.int64)
+        )
 
 
 class LinUCB(IndexArmAlgorithm):

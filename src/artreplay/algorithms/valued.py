@@ -58,6 +58,10 @@ class ValuedArms(NamedTuple):
         )
         return bounds
 
+    def set_context(self, encoded: Floats) -> None:
+        """Choose in the segment of this context from now on."""
+        self.segment[0] = int(encoded[0])
+
     def note_unread(self, rows: int) -> None:
         """Note that `rows` rows of the log are still to be shown. The time counts them too."""
         self.unread[self.segment[0]] = rows
@@ -209,6 +213,20 @@ class UpperQuantile(NamedTuple):
         return value, value
 
 
+@compiled
+class SegmentQuantile(NamedTuple):
+    """The same, where the rows of each segment have a scale of their own; see `UpperQuantile`."""
+
+    scale: Floats  # of each segment
+
+    def score(
+        self, arm: int, round_: int, time: int, rows: int, row_sum: float, online: int, online_sum: float, exact: bool
+    ) -> Any:
+        """The quantile in the segment of an arm."""
+        rule = UpperQuantile(self.scale[arm % len(self.scale)])
+        return rule.score(arm, round_, time, rows, row_sum, online, online_sum, exact)
+
+
 # -- the algorithms ----------------------------------------------------------------------------------------------------
 
 
@@ -280,6 +298,9 @@ class UCB1(ValuedAlgorithm):
         The number of arms, which are then called 0 to n − 1. Leave it out where `arms` names them.
     arms
         The names of the arms, as they stand in the log.
+    contexts
+        An `ar.Contexts` with segments, for an algorithm that is asked and told with a context and is one algorithm for
+        each segment.
     reward_range
         The lowest and the highest reward there can be.
 
@@ -295,10 +316,12 @@ class UCB1(ValuedAlgorithm):
         n_arms: int | None = None,
         *,
         arms: Iterable[Label] | None = None,
+        contexts: Any = None,
         reward_range: RewardRange = (0.0, 1.0),
     ) -> None:
         super().__init__(n_arms, arms, reward_range, bounded=False)
-        self.component = valued_arms(OptimisticMean(2.0), self.n_arms)
+        self.hear_segments(contexts)
+        self.component = valued_arms(OptimisticMean(2.0), self.n_arms, self.n_segments)
 
 
 class Greedy(ValuedAlgorithm):
@@ -310,6 +333,9 @@ class Greedy(ValuedAlgorithm):
         The number of arms, which are then called 0 to n − 1. Leave it out where `arms` names them.
     arms
         The names of the arms, as they stand in the log.
+    contexts
+        An `ar.Contexts` with segments, for an algorithm that is asked and told with a context and is one algorithm for
+        each segment.
     reward_range
         The lowest and the highest reward there can be.
 
@@ -327,10 +353,12 @@ class Greedy(ValuedAlgorithm):
         n_arms: int | None = None,
         *,
         arms: Iterable[Label] | None = None,
+        contexts: Any = None,
         reward_range: RewardRange = (0.0, 1.0),
     ) -> None:
         super().__init__(n_arms, arms, reward_range, bounded=False)
-        self.component = valued_arms(OptimisticMean(0.0), self.n_arms)
+        self.hear_segments(contexts)
+        self.component = valued_arms(OptimisticMean(0.0), self.n_arms, self.n_segments)
 
 
 class BayesUCB(ValuedAlgorithm):
@@ -349,6 +377,9 @@ class BayesUCB(ValuedAlgorithm):
         The power of the logarithm of the horizon in the level.
     arms
         The names of the arms, as they stand in the log.
+    contexts
+        An `ar.Contexts` with segments, for an algorithm that is asked and told with a context and is one algorithm for
+        each segment.
     reward_range
         The lowest and the highest reward there can be.
 
@@ -366,11 +397,13 @@ class BayesUCB(ValuedAlgorithm):
         *,
         power: NotNegative = 0.0,
         arms: Iterable[Label] | None = None,
+        contexts: Any = None,
         reward_range: RewardRange = (0.0, 1.0),
     ) -> None:
         super().__init__(n_arms, arms, reward_range)
+        self.hear_segments(contexts)
         self.horizon, self.power = horizon, power
-        self.component = valued_arms(self._part_for(horizon), self.n_arms)
+        self.component = valued_arms(self._part_for_rows(0), self.n_arms, self.n_segments)
 
     @property
     def counts_log(self) -> bool:
@@ -380,6 +413,10 @@ class BayesUCB(ValuedAlgorithm):
     def _part_for(self, total: int) -> UpperQuantile:
         """The rule, where log and rounds together have this length."""
         return UpperQuantile(max(math.log(total), 1.0) ** self.power)
+
+    def _joined(self, parts: list[UpperQuantile]) -> SegmentQuantile:
+        """One rule for all segments, made of one for each."""
+        return SegmentQuantile(np.array([part.scale for part in parts]))
 
 
 class AnchorThompson(ValuedAlgorithm):
@@ -398,6 +435,9 @@ class AnchorThompson(ValuedAlgorithm):
         The seed of everything it draws at random.
     arms
         The names of the arms, as they stand in the log.
+    contexts
+        An `ar.Contexts` with segments, for an algorithm that is asked and told with a context and is one algorithm for
+        each segment.
     reward_range
         The lowest and the highest reward there can be.
 
@@ -414,9 +454,11 @@ class AnchorThompson(ValuedAlgorithm):
         seed: Seed = 0,
         *,
         arms: Iterable[Label] | None = None,
+        contexts: Any = None,
         reward_range: RewardRange = (0.0, 1.0),
     ) -> None:
         super().__init__(n_arms, arms, reward_range)
+        self.hear_segments(contexts)
         self.seed = seed
-        self.component = valued_arms(AnchoredDraw(np.zeros(1, np.uint64)), self.n_arms)
+        self.component = valued_arms(AnchoredDraw(np.zeros(1, np.uint64)), self.n_arms, self.n_segments)
         self.reseed(self.seed)

@@ -20,16 +20,12 @@ class CellTable(NamedTuple):
     cell: Ints  # of each unit
     last: int  # the cell of all other units, which has no rows
 
-    def table_entry(self, unit: int) -> int:
-        """The cell a unit lies in."""
+    def find(self, algorithm: Any, unit: int) -> int:
+        """The cell a unit lies in, whatever the algorithm was shown."""
         if unit < 0 or unit >= len(self.cell):
             return self.last
         cell: int = self.cell[unit]
         return cell
-
-    def find(self, algorithm: Any, unit: int) -> int:
-        """The cell a unit lies in, whatever the algorithm was shown."""
-        return self.table_entry(unit)
 
     def share(self, algorithm: Any, ledger: Any, cell: int) -> None:
         """Do nothing, because these cells never divide."""

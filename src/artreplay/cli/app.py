@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from artreplay.cli.check import check
+from artreplay.cli.evaluate_log import evaluate
 from artreplay.cli.index import index
 from artreplay.cli.inspect_log import inspect
 from artreplay.cli.names import algorithms
@@ -25,6 +26,7 @@ app.command()(recommend)
 app.command(context_settings={"ignore_unknown_options": True})(tell)
 app.command()(index)
 app.command()(inspect)
+app.command()(evaluate)
 app.command()(simulate)
 app.command()(algorithms)
 app.command()(check)

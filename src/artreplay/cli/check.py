@@ -33,6 +33,18 @@ from artreplay.testing import (
     check_journal,
     check_values,
 )
+from artreplay.testing.checks import knows_contexts
+from artreplay.testing.playing import call_that_raised
+
+_MEANINGS = {
+    "coupling": "Artificial Replay plays what Full Start plays, which reads the whole log first",
+    "journal": "the same where rewards come late or never, other arms are played too, and the log grows",
+    "irrelevant data": "a row of another arm than the proposed one does not change the proposal",
+    "values": "what an arm is worth lies between the values for the lowest and the highest unread rewards",
+    "completion": "shown the rows that were left, replay knows what Full Start knows",
+}
+_IN_CONTEXTS = "in every context the policy plays what a fresh algorithm plays that is shown its journal once"
+_COULD_FAIL = "could have failed"
 
 
 def check(
@@ -55,18 +67,28 @@ def check(
     horizon: Annotated[int, typer.Option(help="Rounds played in each case.")] = 12,
     rewards: Annotated[
         str | None,
-        typer.Option(metavar="A,B,C", help="Rewards to draw from. By default 0, 0.5 and 1, and some tenths."),
+        typer.Option(
+            metavar="A,B,C", help="Rewards to draw from. By default both ends of the algorithm's range and the middle."
+        ),
     ] = None,
     relation: Annotated[
         str | None,
         typer.Option(metavar="MODULE:NAME", help="The relation for ArtificialReplay."),
+    ] = None,
+    contexts: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODULE:NAME",
+            help="A list of contexts to draw from, for an algorithm with contexts. By default its own `contexts`.",
+        ),
     ] = None,
     delays: Annotated[int, typer.Option(help="How many rounds late a reward may be, in the check of the journal.")] = 3,
 ) -> None:
     """Check your own algorithm.
 
     Tests on small random logs whether Artificial Replay is exact for it. MODULE is a module that Python can import, or
-    the path of a file. If a check fails, shows the smallest counterexample it found and exits with 1.
+    the path of a file. If a check fails, shows the smallest counterexample it found, how often that happens and what to
+    do, and exits with 1.
     """
     make_base = _factory(target)
     units = _units(arms, dim, levels)
@@ -78,35 +100,46 @@ def check(
     if rewards is not None:
         options["rewards"] = _numbers("--rewards", rewards)
     related = {} if relation is None else {"relation": _factory(relation)}
-    checks = _checks_of(base, related, delays)
-    outcomes = [_outcome(name, target, partial(run, make_base, units, **options)) for name, run in checks.items()]
+    program = _import_of(target, "make_base") + ("" if relation is None else _import_of(relation, "relation"))
+    checks = _checks_of(base, related, delays, contexts)
+    outcomes = [
+        _outcome(name, target, program, partial(run, make_base, units, **options)) for name, run in checks.items()
+    ]
     errors = [one.error for one in outcomes if one.error is not None]
     if len(errors) == len(outcomes):
         raise errors[0]
-    show(table(("check", "verdict", "cases", "not vacuous", "longest log"), [one.row for one in outcomes], texts=2))
+    show(table(("check", "verdict", "cases", _COULD_FAIL, "longest log"), [one.row for one in outcomes], texts=2))
+    meanings = _MEANINGS | ({"journal": _IN_CONTEXTS} if knows_contexts(base) else {})
+    show("", *(f"{name}: {meanings[name]}" for name in checks))
+    show(f"{_COULD_FAIL}: the share of cases that had something to find, such as rows that stay unread")
+    if getattr(base, "reads_whole_log", False):
+        show("It reads the whole log first, so that Artificial Replay does what Full Start does.")
     for one in outcomes:
         for note in one.notes:
             show("", note)
+    if cures := dict.fromkeys(cure for one in outcomes for cure in one.advice):
+        show("", "What to do, whichever fits:", *(f"  - {cure}" for cure in cures))
     if any(one.has_failed for one in outcomes):
         raise typer.Exit(1)
 
 
 class _Outcome(NamedTuple):
-    """What a check found: a row of the table, and what is said below it."""
+    """What a check found: a row of the table, what is said below it, and what to do."""
 
     row: tuple[str, ...]
     notes: list[str]
+    advice: tuple[str, ...] = ()
     has_failed: bool = True
     error: ArtReplayError | None = None  # where it could not be run
 
 
-def _outcome(name: str, target: str, run: Callable[[], Summary]) -> _Outcome:
+def _outcome(name: str, target: str, program: str, run: Callable[[], Summary]) -> _Outcome:
     """Run a check. One that breaks does not lose the verdicts of the others, which may still find something."""
     try:
         with _own_errors_as_sentences(target), _status(f"checking: {name}"):
             summary = run()
-    except CheckFailed as counterexample:
-        return _Outcome((name, "fails", NONE, NONE, NONE), [str(counterexample)])
+    except CheckFailed as failure:
+        return _Outcome((name, "fails", NONE, NONE, NONE), [failure.counterexample(program)], failure.advice)
     except ArtReplayError as error:
         return _Outcome((name, "could not be run", NONE, NONE, NONE), [f"{name}: {error}"], error=error)
     verdict = "holds" if summary.telling else "holds, but nothing was tested"
@@ -114,8 +147,25 @@ def _outcome(name: str, target: str, run: Callable[[], Summary]) -> _Outcome:
     return _Outcome(row, [f"{name}: {note}" for note in summary.notes], has_failed=False)
 
 
-def _checks_of(base: Any, related: dict[str, Any], delays: int) -> dict[str, Callable[..., Summary]]:
+def _import_of(target: str, name: str) -> str:
+    """Return the lines that import what is checked, under the name that the rest of the program calls."""
+    place, _, names = target.rpartition(":")
+    first, *parts = names.split(".")
+    lines = ""
+    if place.endswith(".py") or os.sep in place:
+        path = Path(place)
+        lines, place = f"import sys\nsys.path.insert(0, {str(path.parent)!r})\n", path.stem
+    if not parts:
+        return f"{lines}from {place} import {first}{'' if first == name else f' as {name}'}\n"
+    return f"{lines}from {place} import {first}\n{name} = {names}\n"
+
+
+def _checks_of(
+    base: Any, related: dict[str, Any], delays: int, contexts: str | None
+) -> dict[str, Callable[..., Summary]]:
     """Return the checks for a base. What makes a base exact depends on how it is read."""
+    if knows_contexts(base):  # it reads its log whole, and the others would find nothing
+        return {"journal": partial(check_journal, delays=delays, contexts=contexts and _named(contexts))}
     own: dict[str, Callable[..., Summary]]
     if not related and offers_value(base):
         own = {"values": check_values}
@@ -151,6 +201,15 @@ def _units(arms: str | None, dim: int | None, levels: str | None) -> Any:
 
 
 def _factory(target: str) -> Callable[[], Any]:
+    found = _named(target)
+    if not callable(found):
+        raise InvalidParameter(f"{target} must be a function or a class that makes a fresh algorithm, got {found!r}")
+    made: Callable[[], Any] = found
+    return made
+
+
+def _named(target: str) -> Any:
+    """What a module has under a name."""
     place, colon, name = target.rpartition(":")
     if not colon or not place or not name:
         raise InvalidParameter(f"what to check must be MODULE:FACTORY or path/to/file.py:FACTORY, got {target!r}")
@@ -161,10 +220,7 @@ def _factory(target: str) -> Callable[[], Any]:
         if not hasattr(thing, part):
             raise InvalidParameter(f"{place} has no {name!r}")
         thing = getattr(thing, part)
-    if not callable(thing):
-        raise InvalidParameter(f"{target} must be a function or a class that makes a fresh algorithm, got {thing!r}")
-    factory: Callable[[], Any] = thing
-    return factory
+    return thing
 
 
 def _module(place: str) -> ModuleType:
@@ -196,6 +252,8 @@ def _own_errors_as_sentences(what: str, verb: str = "could not be run") -> Itera
         frames = traceback.extract_tb(error.__traceback__)
         theirs = [frame for frame in frames if "importlib" not in frame.filename and frame.filename != __file__]
         place = f" ({theirs[-1].filename}, line {theirs[-1].lineno})" if theirs else ""
+        if (call := call_that_raised(error)) is not None:
+            what, verb = "your algorithm", f"raised an error in {call}"
         raise InvalidParameter(f"{what} {verb}: {type(error).__name__}: {error}{place}") from error
 
 

@@ -28,7 +28,14 @@ def index(
     allowance: Annotated[
         str | None, typer.Option(help="The column that says how far the mean of a row may lie from today's.")
     ] = None,
-    until: Annotated[int | None, typer.Option(help="Use only this many rows, from the start of the log.")] = None,
+    contexts: Annotated[
+        str | None, typer.Option("--context", help="The columns of contexts, with commas between them.")
+    ] = None,
+    segments: Annotated[
+        str | None,
+        typer.Option(help="Those of the contexts that make segments: an arm has its rows together in each segment."),
+    ] = None,
+    until: Annotated[int | None, typer.Option(help="Use only this many rows of the log, from its beginning.")] = None,
     table: TableOption = None,
     csv: CsvOption = None,
     memory: Annotated[str, typer.Option(help="How much memory sorting may use.")] = "2GB",
@@ -69,7 +76,10 @@ def index(
         return
     where: dict[str, Any] = {"table": table, "csv": csv_of(csv)}
     options: dict[str, Any] = {"unit": unit, "reward": reward, "order": order, "allowance": allowance, "until": until}
-    options |= where | {"seed": order_seed}
+    within = _names(segments)
+    # What makes segments is a context, whether it is named twice or not.
+    known = list(dict.fromkeys([*_names(contexts), *within])) or None
+    options |= where | {"seed": order_seed, "contexts": known, "segments": within or None}
     if sorted_:
         _adopt(log, path, options)
         return
@@ -99,6 +109,10 @@ def _adopt(folder: str, path: str | None, options: dict[str, Any]) -> None:
         index_history(folder, path, **options, already_sorted=True, advance=stages.advance)
     log = open_log(folder)
     show(f"{place_of(folder)}: {len(log):,} rows in {len(log.directory.files):,} files")
+
+
+def _names(text: str | None) -> list[str]:
+    return [] if text is None else [name.strip() for name in text.split(",")]
 
 
 def _check(path: str) -> None:

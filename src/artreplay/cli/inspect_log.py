@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, cast
 
@@ -20,7 +20,15 @@ from artreplay.cli.algorithm_options import (
     drift_of,
     tuning_of,
 )
-from artreplay.cli.log_arguments import csv_of, place_of, say_dialect_of, units_of
+from artreplay.cli.log_arguments import csv_of, place_of, say_dialect_of, split_labels, units_of
+from artreplay.cli.log_sentences import (
+    context_lines,
+    off_policy_lines,
+    verdict,
+    warnings_for,
+    what_is_read,
+    with_interval,
+)
 from artreplay.cli.names import class_of, make_base, name_of, takes
 from artreplay.console.figures import checked_figure, write_figure
 from artreplay.console.options import (
@@ -36,15 +44,25 @@ from artreplay.console.options import (
     TableOption,
     UnitOption,
 )
-from artreplay.console.output import MAX_BAR, MAX_ROWS, count, number, percent, show, show_json, text_of
+from artreplay.console.output import MAX_BAR, MAX_ROWS, NONE, count, number, percent, show, show_json, text_of
 from artreplay.console.output import table as table_of
+from artreplay.engine.context_forecasts import Forecasts, context_forecasts
 from artreplay.engine.log_outlook import Outlook, outlook
-from artreplay.errors import InvalidParameter, checked_count, errors_in
+from artreplay.errors import InvalidHistory, InvalidParameter, checked_count, errors_in
 from artreplay.history import History, Totals, open_history
-from artreplay.inspecting import Estimate, Group, Inspection, OffPolicy, inspect_history, weighted_rows
+from artreplay.inspecting import (
+    ContextChecks,
+    Group,
+    Inspection,
+    OffPolicy,
+    check_contexts,
+    complete_log,
+    inspect_history,
+    weighted_rows,
+)
 from artreplay.replay import ArtificialReplay
 
-_MAX_NAMED = 6
+MAX_SEGMENTS = 8  # of a column
 
 
 def inspect(
@@ -67,7 +85,14 @@ def inspect(
     propensity: Annotated[
         str | None,
         typer.Option(
-            help="The column with the probability of the logged choice. Shows what the best arm would have earned."
+            help="The column with the probability of the logged choice. Shows what each arm would have earned."
+        ),
+    ] = None,
+    context: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="A,B,C",
+            help="Columns of what was known of each row. Shows whether they matter, and whether they mislead.",
         ),
     ] = None,
     out: Annotated[
@@ -89,15 +114,27 @@ def inspect(
         say_dialect_of(log, **how)
         rounds = None if horizon is None else checked_count("horizon", horizon)
         decisions = _outlook(cls, tuning, inspection, rounds, drift)
+        if decisions is None and (propensity is not None or context):
+            option = "--propensity" if propensity is not None else "--context"
+            raise InvalidParameter(f"{option} needs --unit and --reward, and a log of arms with rewards in their range")
         off_policy = None if propensity is None else _off_policy(log, columns, propensity, how, decisions)
+        log_rows = (
+            None
+            if not context
+            else _read_with_contexts(log, columns, split_labels(*context, option="--context"), how, order_seed)
+        )
+        checks, forecasts = (None, None) if log_rows is None else _contexts(log_rows, decisions)
     if decisions is not None:
-        inspection.warnings += _more_warnings(decisions.outlook, cls)
+        inspection.warnings += warnings_for(decisions.outlook, decisions.base, inspection.rows)
+    if checks is not None:
+        inspection.warnings += checks.warnings
+    findings = Findings(inspection, decisions, off_policy, checks, forecasts, count_ is None)
     if out is not None and kind is not None:
-        _draw(decisions, cls, out, kind)
+        _draw(findings, cls, out, kind)
     if as_json:
-        show_json(_as_json(inspection, decisions, off_policy))
+        show_json(_as_json(findings))
         return
-    _show(inspection, all_groups, decisions, off_policy, cls)
+    _show(findings, all_groups, cls)
     if out is not None:
         show(f"the figure is in {out}")
 
@@ -110,6 +147,23 @@ class Decisions(NamedTuple):
     totals: Totals
 
 
+class Findings(NamedTuple):
+    """Everything that was inspection; None where it was not asked for, or cannot be sentences."""
+
+    inspection: Inspection
+    decisions: Decisions | None
+    off_policy: OffPolicy | None
+    checks: ContextChecks | None
+    forecasts: Forecasts | None
+    is_rows: bool  # and no table of totals
+
+    def verdict(self) -> list[str]:
+        """What the log can decide, in sentences."""
+        if self.decisions is None:
+            return []
+        return verdict(self.decisions.outlook, self.off_policy, self.checks, self.is_rows)
+
+
 def _looked_at(log: str, columns: dict[str, Any], totals: dict[str, Any], how: dict[str, Any]) -> Inspection:
     if any(name is not None for name in totals.values()):
         read = open_history(log, **columns, **totals, **how)
@@ -117,17 +171,16 @@ def _looked_at(log: str, columns: dict[str, Any], totals: dict[str, Any], how: d
     return inspect_history(log, **columns, **how)
 
 
-def _draw(decisions: Decisions | None, cls: type[ArmAlgorithm], out: Path, kind: str) -> None:
-    if decisions is None:
+def _draw(findings: Findings, cls: type[ArmAlgorithm], out: Path, kind: str) -> None:
+    if findings.decisions is None:
         raise InvalidParameter(
             "--out needs a log of arms with rewards in their range, and this log has nothing to draw"
         )
     from artreplay.plots.log_figures import draw_outlook
 
-    headline, *more = what_it_decides(decisions.outlook)
-    write_figure(
-        draw_outlook(decisions.outlook, headline, " ".join([*more, what_is_read(decisions.outlook, cls)])), out, kind
-    )
+    headline, *more = findings.verdict()
+    outlook = findings.decisions.outlook
+    write_figure(draw_outlook(outlook, headline, " ".join([*more, what_is_read(outlook, cls)])), out, kind)
 
 
 def _inspected(totals: Totals) -> Inspection:
@@ -170,109 +223,121 @@ def _allowed(drift: str | None, base: ArmAlgorithm, groups: Sequence[Group]) -> 
 def _off_policy(
     log: str, columns: dict[str, Any], propensity: str, how: dict[str, Any], decisions: Decisions | None
 ) -> OffPolicy:
-    """Compare what the recommended arm would have earned with what was played."""
+    """Return what each arm would earn by the log's propensities."""
     if decisions is None or not isinstance(columns["unit"], str) or columns["reward"] is None:
         raise InvalidParameter("--propensity needs --unit and --reward, and a log of arms with rewards in their range")
-    action = ArtificialReplay(decisions.base, decisions.totals).ask()
-    arm = action[0] if isinstance(action, list) else action
-    return weighted_rows(log, columns["unit"], columns["reward"], propensity, **how).estimate(arm)
+    how = how | {"reward_range": decisions.base.reward_range}
+    return weighted_rows(log, columns["unit"], columns["reward"], propensity, **how).earnings()
 
 
-# -- sentences ------------------------------------------------------------------------------------------------------
+def _read_with_contexts(
+    log: str, columns: Mapping[str, Any], contexts: list[str], how: dict[str, Any], seed: int | None
+) -> History:
+    """Read the log with its context columns into memory."""
+    named = {name: columns[name] for name in ("unit", "reward", "order")}
+    return complete_log(log, **named, contexts=contexts, seed=seed, **how)
 
 
-def what_it_decides(forecast: Outlook) -> list[str]:
-    """Say in sentences what the log can decide."""
-    arms, worse = len(forecast.standings), sum(one.is_worse for one in forecast.standings)
-    rewards = f"Rewards of {forecast.successes:,.0f} in all, over {arms:,} arms,"
-    if arms < 2:
-        return ["The log has only one arm, so there is nothing to decide."]
-    if worse == 0:
-        sentences = [f"{rewards} cannot tell the arms apart."]
-    elif forecast.undecided == 0:
-        sentences = [f"{text_of(forecast.leader)} is the best of {arms:,} arms beyond doubt."]
-    else:
-        names = [text_of(one.arm) for one in forecast.standings if not one.is_worse and one.arm != forecast.leader]
-        more = f" and {len(names) - _MAX_NAMED:,} more" if len(names) > _MAX_NAMED else ""
-        race = f"these may be as good: {', '.join(names[:_MAX_NAMED])}{more}"
-        sentences = [f"{worse:,} of {arms:,} arms are clearly worse than {text_of(forecast.leader)}; {race}."]
-    if forecast.undecided and math.isfinite(forecast.rows_for_half):
-        which = "half of the others" if worse == 0 else "half of those that are left"
-        apart = f"tell {which} from {text_of(forecast.leader)}"
-        if forecast.rows_for_half > 1e12:
-            sentences.append(f"Their means are so close together that no log will {apart}.")
-        else:
-            sentences.append(f"About {_rounded(forecast.rows_for_half)} rows like these would {apart}.")
-    return sentences
+def _contexts(log_rows: History, decisions: Decisions | None) -> tuple[ContextChecks | None, Forecasts | None]:
+    """Return what the context columns do, and whether they forecast anything if they can be contexts."""
+    if decisions is None:
+        return None, None
+    reward_range = decisions.base.reward_range
+    checks = check_contexts(log_rows, decisions.outlook.leader, reward_range)
+    try:
+        return checks, context_forecasts(log_rows, reward_range)
+    except (InvalidHistory, InvalidParameter) as error:
+        checks.warnings.append(f"the columns cannot be contexts as they are: {error}")
+        return checks, None
 
 
-def what_is_read(forecast: Outlook, cls: type[ArmAlgorithm]) -> str:
-    """Say in a sentence how much replay will read."""
-    if math.isnan(forecast.read_share) and cls.offers_value:
-        return (
-            f"With {name_of(cls)} replay reads until its choice is certain. Nobody can say beforehand how much that is."
-        )
-    if math.isnan(forecast.read_share):
-        return f"Under {name_of(cls)} the whole log is read."
-    about = "nearly all" if forecast.read_share > 0.95 else f"about {percent(forecast.read_share)}"
-    return f"With {name_of(cls)} replay will probably read {about} of the log in {forecast.rounds:,} rounds."
+# -- what is shown ---------------------------------------------------------------------------------------------------
 
 
-def _more_warnings(forecast: Outlook, cls: type[ArmAlgorithm]) -> list[str]:
-    if not forecast.bonus_is_too_wide:
-        return []
-    other = "" if cls is KLUCB else f"; {name_of(KLUCB)} has a narrower one"
-    return [
-        f"the bonus of {name_of(cls)} is still {number(forecast.bonus)} after {forecast.rounds:,} rounds, wider than "
-        f"the {number(forecast.differences)} between the best and the worst arm, so it will play nearly at "
-        f"random{other}"
-    ]
-
-
-def _off_policy_lines(off_policy: OffPolicy) -> list[str]:
-    return [
-        f"By the log's propensities, always playing {text_of(off_policy.arm)} would earn "
-        f"{_with_interval(off_policy.earns)} a round. What was played earned {_with_interval(off_policy.was_earned)}.",
-        f"The difference is {_with_interval(off_policy.gain)} (95 % intervals, {off_policy.rows:,} rows of that arm).",
-    ]
-
-
-def _with_interval(one: Estimate) -> str:
-    return f"{number(one.value)} [{number(one.low)}, {number(one.high)}]"
-
-
-def _rounded(rows: float) -> str:
-    """Round a number of rows to two significant digits."""
-    size = 10 ** max(int(math.log10(max(rows, 1.0))) - 1, 0)
-    return f"{round(rows / size) * size:,}"
-
-
-def _show(
-    inspection: Inspection,
-    all_groups: bool,
-    decisions: Decisions | None,
-    off_policy: OffPolicy | None,
-    cls: type[ArmAlgorithm],
-) -> None:
+def _show(findings: Findings, all_groups: bool, cls: type[ArmAlgorithm]) -> None:
+    inspection, decisions = findings.inspection, findings.decisions
     what = "arms" if inspection.kind == "arms" else "regions of the first two axes"
     lines = [f"{inspection.rows:,} rows, {len(inspection.groups):,} {what}"]
     if inspection.missing:
         lines.append(f"{inspection.missing:,} rows without a reward or a unit, left out here")
     if inspection.rows and not math.isnan(inspection.low):
         lines.append(f"rewards from {inspection.low:g} to {inspection.high:g}")
-    show(*lines, "")
-    groups = sorted(inspection.groups, key=lambda group: -group.rows)
+    sentences = findings.verdict()
+    show(*sentences[:1], *lines, "")
+    groups = _in_order(findings)
     shown = groups if all_groups else groups[:MAX_ROWS]
+    leader = None if decisions is None else decisions.outlook.leader
+    shown += [group for group in groups[len(shown) :] if group.name == leader]
     if shown:
+        columns = _columns(findings)
         heading = "arm" if inspection.kind == "arms" else "region"
-        show(table_of((heading, "share of the log", "rows", "", "mean"), _rows(shown, inspection), texts=2))
+        headings = (heading, "share of the log", "rows", "", "mean", *columns)
+        rows = [
+            (*row, *(texts.get(group.name, NONE) for texts in columns.values()))
+            for row, group in zip(_rows(shown, inspection), shown, strict=True)
+        ]
+        show(table_of(headings, rows, texts=2))
     if len(shown) < len(groups):
         show(f"… and {len(groups) - len(shown):,} more (--all shows them)")
     if decisions is not None:
-        show("", *what_it_decides(decisions.outlook), what_is_read(decisions.outlook, cls))
-    if off_policy is not None:
-        show("", *_off_policy_lines(off_policy))
+        show("", *sentences[1:], what_is_read(decisions.outlook, cls))
+    if findings.off_policy is not None:
+        show("", *off_policy_lines(findings.off_policy))
+    if findings.checks is not None:
+        _show_contexts(findings.checks, findings.forecasts, all_groups)
     show("", *([f"warning: {text}" for text in inspection.warnings] or ["no warnings"]))
+
+
+def _in_order(findings: Findings) -> list[Group]:
+    """Sort the arms by what the first sentence is about, the best first, and regions by their rows."""
+    places: dict[Any, int] = {}
+    if findings.off_policy is not None:
+        places = {one.arm: place for place, one in enumerate(findings.off_policy.arms)}
+    elif findings.checks is not None and findings.checks.confounding.columns:
+        places = {one.arm: place for place, one in enumerate(findings.checks.confounding.arms)}
+    elif findings.decisions is not None:
+        by_low = sorted(findings.decisions.outlook.standings, key=lambda one: (-one.low, -one.mean))
+        places = {one.arm: place for place, one in enumerate(by_low)}
+    groups = findings.inspection.groups
+    return sorted(groups, key=lambda group: (places.get(group.name, len(groups)), -group.rows))
+
+
+def _columns(findings: Findings) -> dict[str, dict[Any, str]]:
+    """Return more columns of the table, by heading and arm."""
+    columns: dict[str, dict[Any, str]] = {}
+    if findings.off_policy is not None:
+        columns["by propensities"] = {one.arm: with_interval(one.earns) for one in findings.off_policy.arms}
+    if findings.checks is not None and findings.checks.confounding.columns:
+        columns["adjusted"] = {one.arm: number(one.adjusted) for one in findings.checks.confounding.arms}
+    if not columns and findings.decisions is not None:
+        standings = findings.decisions.outlook.standings
+        columns["true mean between"] = {one.arm: f"{number(one.low)} and {number(one.high)}" for one in standings}
+    return columns
+
+
+def _show_contexts(checks: ContextChecks, forecasts: Forecasts | None, all_segments: bool) -> None:
+    rows = []
+    for name in checks.columns:
+        mine = [one for one in checks.segments if one.column == name]
+        for one in mine if all_segments else mine[:MAX_SEGMENTS]:
+            apart = "yes" if one.is_told_apart else "no"
+            rows.append((name, one.value, text_of(one.best), apart, count(one.rows), count(one.arms)))
+    headings = ("column", "value", "best arm", "told apart", "rows", "arms seen")
+    show("", table_of(headings, rows, texts=4))
+    sizes = [
+        (" × ".join(one.columns), count(one.cells), count(one.rows_per_cell), percent(one.thin)) for one in checks.cells
+    ]
+    show("", table_of(("as segments", "segments × arms", "rows for each", "with fewer than 20"), sizes))
+    if forecasts is not None:
+        errors = [
+            (text_of(one.arm), count(one.rows), *(f"{value:.5f}" if value == value else NONE for value in
+             (one.mean, one.linear, one.cosines)), f"{100 * one.gain:+.1f} % ± {100 * one.gain_error:.1f}")
+            for one in sorted(forecasts.arms, key=lambda one: -one.gain)[:MAX_ROWS]
+        ]  # fmt: skip
+        headings_ = ("forecast one row ahead", "rows", "error of the mean", "linear", "cosines", "better by")
+        show("", table_of(headings_, errors))
+    if lines := context_lines(checks, None if forecasts is None else forecasts.sentence):
+        show("", *lines)
 
 
 def _rows(groups: list[Group], inspection: Inspection) -> list[tuple[str, ...]]:
@@ -289,8 +354,16 @@ def _rows(groups: list[Group], inspection: Inspection) -> list[tuple[str, ...]]:
     ]
 
 
-def _as_json(inspection: Inspection, decisions: Decisions | None, off_policy: OffPolicy | None) -> dict[str, Any]:
-    return dataclasses.asdict(inspection) | {
-        "outlook": None if decisions is None else dataclasses.asdict(decisions.outlook),
-        "off_policy": None if off_policy is None else dataclasses.asdict(off_policy),
+def _as_json(findings: Findings) -> dict[str, Any]:
+    parts = {
+        "outlook": None if findings.decisions is None else findings.decisions.outlook,
+        "off_policy": findings.off_policy,
+        "contexts": findings.checks,
+        "forecasts": findings.forecasts,
     }
+    inspection = dataclasses.asdict(findings.inspection) | {
+        name: None if part is None else dataclasses.asdict(part) for name, part in parts.items()
+    }
+    if findings.forecasts is not None:
+        inspection["forecasts"] |= {"outcome": findings.forecasts.outcome, "sentence": findings.forecasts.sentence}
+    return inspection | {"sentences": findings.verdict()}

@@ -38,12 +38,12 @@ class ArmsByText:
         return same[0]
 
 
-def base_over_arms(algorithm: type[Any], request: Request, log: LogArgument) -> Any:
+def base_over_arms(algorithm: type[Any], request: Request, log: LogArgument, fixed: dict[str, Any]) -> Any:
     """Make a base algorithm over the labels of a log, or over the arms that were named."""
     arms = log.labels() if request.arms is None else log.parse(split_labels(*request.arms))
     if not arms:
         raise InvalidParameter(f"{place_of(request.log)} has no rows to take the arms from. Give --arms")
-    return make_base(algorithm, request.parameters, arms=arms)
+    return make_base(algorithm, request.parameters, arms=arms, **fixed)
 
 
 def settings_of(base: Any) -> dict[str, Any]:

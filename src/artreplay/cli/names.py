@@ -13,10 +13,11 @@ from artreplay.algorithms import (
     KLUCB,
     Algorithm,
     ArmAlgorithm,
+    ContextRegression,
     RandomChoice,
     ThompsonSampling,
 )
-from artreplay.console.output import show, table
+from artreplay.console.output import NONE, show, table
 from artreplay.errors import InvalidParameter
 from artreplay.parameters import required
 
@@ -44,7 +45,13 @@ def takes(cls: type[Algorithm], parameter: str) -> bool:
 
 # The algorithms that need nothing but arms, and play one arm in each round.
 OVER_ARMS: tuple[type[ArmAlgorithm], ...] = tuple(
-    cls for cls in ARM_ALGORITHMS if takes(cls, "n_arms") and "budget" not in required(cls)
+    cls for cls in ARM_ALGORITHMS if takes(cls, "n_arms") and not {"budget", "contexts"} & set(required(cls))
+)
+
+# Those of them that can take contexts, and the one that needs them.
+CONTEXTUAL: tuple[type[ArmAlgorithm], ...] = (
+    *(cls for cls in OVER_ARMS if takes(cls, "contexts")),
+    ContextRegression,
 )
 
 
@@ -54,6 +61,8 @@ def class_of(name: str, among: Sequence[type[Any]] = OVER_ARMS) -> type[Any]:
     if name not in classes:
         others = [cls.__name__ for cls in ALGORITHMS if name_of(cls) == name]
         cure = f". Use ar.{others[0]} from Python" if others else ""
+        if name in map(name_of, CONTEXTUAL):
+            cure = f". {name} needs --context"
         raise InvalidParameter(f"--algorithm must be one of {', '.join(classes)}, got {name!r}{cure}")
     return classes[name]
 
@@ -81,19 +90,28 @@ def algorithms() -> None:
     """
     rows = [
         (
-            name_of(cls) if cls in OVER_ARMS else ONLY_PYTHON,
+            name_of(cls) if cls in (*OVER_ARMS, ContextRegression) else ONLY_PYTHON,
             cls.__name__,
             "exact" if cls.exact else "not exact",
+            _use_of_contexts(cls),
             cls.summary,
         )
         for cls in ALGORITHMS
     ]
     show(
-        table(("name", "class", "replay", "rule"), rows, texts=4),
+        table(("name", "class", "replay", "contexts", "rule"), rows, texts=5),
         "",
         "exact: Artificial Replay plays, action by action, what the algorithm plays after reading the whole log.",
+        "segments: with --segments it learns apart for each value of a few columns; columns: it needs --context.",
         f"{ONLY_PYTHON}: can be used from Python only.",
     )
+
+
+def _use_of_contexts(cls: type[Algorithm]) -> str:
+    """Say what an algorithm does with contexts."""
+    if "contexts" in required(cls):
+        return "columns"
+    return "segments" if takes(cls, "contexts") else NONE
 
 
 def _flag(option: str) -> str:

@@ -16,10 +16,18 @@ from artreplay.cli.algorithm_options import (
     column_or_drift,
     tuning_of,
 )
+from artreplay.cli.context_arguments import (
+    AtOption,
+    ContextOption,
+    SegmentsOption,
+    columns_to_open,
+    context_columns_of,
+    context_in_words,
+)
 from artreplay.cli.labelled_arms import HEADINGS, best_first, entry_of, row_of
 from artreplay.cli.log_arguments import column_of_arms, csv_of
 from artreplay.cli.names import name_of
-from artreplay.cli.state import Recommendation, recommendation_for, tell_state
+from artreplay.cli.state import Answer, Recommendation, answers_for, recommendation_for, tell_state
 from artreplay.console.options import (
     ArmsOption,
     CountOption,
@@ -34,9 +42,10 @@ from artreplay.console.options import (
     TableOption,
     UnitOption,
 )
-from artreplay.console.output import MAX_ROWS, NONE, percent, show, show_json, text_of
+from artreplay.console.output import MAX_ROWS, NONE, number, percent, show, show_json, text_of
+from artreplay.console.output import count as counted
 from artreplay.console.output import table as table_of
-from artreplay.errors import InvalidAction
+from artreplay.errors import InvalidAction, InvalidParameter
 from artreplay.history import History
 from artreplay.replay import Unknown
 
@@ -84,6 +93,9 @@ def recommend(
     bonus: BonusOption = None,
     prior: PriorOption = None,
     drift: DriftOption = None,
+    contexts: ContextOption = None,
+    segments: SegmentsOption = None,
+    context: AtOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Recommend which arm to play next, from a log.
@@ -91,16 +103,28 @@ def recommend(
     Without --state every call starts again from the log. With --state the policy is kept between calls: play what is
     recommended, tell the reward with `artreplay tell`, and call this again. You need not repeat options that the state
     file holds, and the log may have grown.
+
+    With --context the recommendation is for the context that --at says, or for each row of a file of them.
     """
+    names, within = context_columns_of(contexts, segments)
+    if (context is None) != (not names):
+        what = "--context or --segments must name the columns of --at"
+        raise InvalidParameter(what if context else "--at must say for which context, as in --at '{\"age\": 31}'")
+    if names and state is not None:
+        raise InvalidParameter("--state must be left out with --context. `artreplay study create` keeps such a policy")
     columns: dict[str, Any] = {"unit": column_of_arms(unit, log, reward), "reward": reward, "until": until}
     columns |= {"order": order, "seed": order_seed, "table": table, "allow_scan": allow_scan or None}
     allowance, drift = column_or_drift(drift)
     columns |= {"count": count, "sum": sum_, "csv": csv_of(csv), "allowance": allowance}
+    columns |= {"contexts": columns_to_open(names, log)}
     parameters: dict[str, Any] = {"horizon": horizon, "seed": seed, "reward_range": reward_range}
     parameters |= tuning_of(level, bonus, prior)
-    recommendation = recommendation_for(
-        Request(log, columns, algorithm, parameters, arms or None, unknown, policy, drift), state
-    )
+    options = (columns, algorithm, parameters, arms or None, unknown, policy, drift, tuple(names), tuple(within))
+    request = Request(log, *options)
+    if context is not None:
+        show_answers(*answers_for(request, context), as_json, all_rows)
+        return
+    recommendation = recommendation_for(request, state)
     if as_json:
         show_json(_as_json(recommendation))
     else:
@@ -138,11 +162,11 @@ def _show(recommendation: Recommendation, all_rows: bool) -> None:
     show(f"next action: {text_of(recommendation.action)}", "", table_of(headings, rows))
     if len(shown) < len(arms):
         show(f"… and {len(arms) - len(shown):,} more (--all shows them)")
-    show("", *_use_of_log(recommendation))
+    show("", *use_of_log(recommendation.policy, recommendation.rounds))
 
 
-def _use_of_log(found: Recommendation) -> list[str]:
-    policy, rounds = found.policy, found.rounds
+def use_of_log(policy: Any, rounds: int = 0) -> list[str]:
+    """Say how much of its log a policy has used, and where the log may be out of date."""
     rows = policy.used + policy.unused
     lines = [f"used {policy.used:,} of {rows:,} samples, {percent(policy.used / rows)}" if rows else "the log is empty"]
     read = policy.reading.rows
@@ -153,6 +177,37 @@ def _use_of_log(found: Recommendation) -> list[str]:
     if rounds:
         lines.append(f"{rounds:,} online round{'s' if rounds > 1 else ''} told so far")
     return lines + [f"the log may be out of date: {found}" for found in policy.contradictions()]
+
+
+def show_answers(policy: Any, answers: list[Answer], as_json: bool, all_rows: bool) -> None:
+    """Show what to play in one context with what its arms are worth, or in each of many contexts."""
+    is_one = len(answers) == 1
+    if as_json:
+        entries = [
+            {"context": answer.context, "action": answer.action, "arms": [one._asdict() for one in answer.arms]}
+            for answer in answers
+        ]
+        log = {"samples": policy.used + policy.unused, "used": policy.used, "skipped": policy.skipped}
+        found: dict[str, Any] = entries[0] if is_one else {"rows": entries}
+        show_json({"algorithm": name_of(type(policy.base)), "policy": policy.kind, "log": log} | found)
+        return
+    lines: list[tuple[str, ...]]
+    if is_one:
+        show(f"next action: {text_of(answers[0].action)}", "")
+        headings, texts = ("arm", "in the log", "forecast", "worth"), 1
+        lines = [
+            (text_of(arm.arm), counted(arm.in_log), number(arm.forecast), number(arm.worth)) for arm in answers[0].arms
+        ]
+    else:
+        headings, texts = ("context", "action", "forecast", "worth"), 2
+        lines = [
+            (context_in_words(one.context), text_of(one.action), number(one.played.forecast), number(one.played.worth))
+            for one in answers
+        ]
+    show(table_of(headings, lines if all_rows else lines[:MAX_ROWS], texts=texts))
+    if len(lines) > MAX_ROWS and not all_rows:
+        show(f"… and {len(lines) - MAX_ROWS:,} more (--all shows them)")
+    show("", *use_of_log(policy))
 
 
 def _as_json(recommendation: Recommendation) -> dict[str, Any]:

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from artreplay.algorithms import KLUCB, ArmAlgorithm, IndexArmAlgorithm, ThompsonSampling
+from artreplay.algorithms import KLUCB, ArmAlgorithm, ThompsonSampling
 from artreplay.cli.algorithm_options import drift_of
 from artreplay.cli.log_arguments import LogArgument, read_log
 from artreplay.cli.names import class_of, make_base, name_of, takes
 from artreplay.console.figures import checked_figure, write_figure
 from artreplay.console.output import NONE, percent, show, show_json, table
-from artreplay.engine.log_worth import Worth, without_allowances, worth_of
+from artreplay.engine.log_worth import Worth, worth_of
 from artreplay.engine.runs import mean_and_error
 from artreplay.errors import InvalidParameter
 from artreplay.history import History, StoredLog, Totals
-
-RECOMMENDED: tuple[type[ArmAlgorithm], ...] = (KLUCB, ThompsonSampling)
 
 
 def simulate_log(
@@ -38,31 +35,22 @@ def simulate_log(
     kind = None if out is None else checked_figure(out)
     log = read_log(path, columns)
     history, reward = _scaled(log, tuning.pop("reward_range", None))
-    chosen = RECOMMENDED if algorithm is None else (class_of(algorithm),)
+    cls = KLUCB if algorithm is None else class_of(algorithm)
     labels = log.labels()
     allowed = drift_of(drift, {str(label): label for label in labels})
-    worths = []
-    for cls in chosen:
-        parameters = {name: value for name, value in tuning.items() if algorithm is not None or takes(cls, name)}
-        if cls is ThompsonSampling and parameters.get("prior") is None:
-            parameters["prior"] = "log"
-        make = partial(_base, cls, parameters, labels)
-        # Only some of the compared algorithms can allow for drift. A chosen one raises an error itself.
-        allows = algorithm is not None or issubclass(cls, IndexArmAlgorithm)
-        drift_, known = (allowed, history) if allows else (None, without_allowances(history))
-        one = worth_of(name_of(cls), make, known, drift=_in_units(drift_, reward), **how)
-        worths.append(_in_units_of_reward(one, reward))
-    sentences = _sentences(worths, how["rounds"], how["worlds"], len(history), len(labels))
+    if cls is ThompsonSampling and tuning.get("prior") is None:
+        tuning = tuning | {"prior": "log"}
+    make = partial(_base, cls, tuning, labels)
+    one = _in_units_of_reward(worth_of(name_of(cls), make, history, drift=_in_units(allowed, reward), **how), reward)
+    sentences = _sentences(one, how["rounds"], how["worlds"], len(history), len(labels))
     if out is not None and kind is not None:
         from artreplay.plots.log_figures import draw_worth
 
-        write_figure(draw_worth(worths, sentences[0], " ".join(sentences[1:])), out, kind)
+        write_figure(draw_worth([one], sentences[0], " ".join(sentences[1:])), out, kind)
     if as_json:
-        show_json(
-            {"rounds": how["rounds"], "worlds": how["worlds"], "log": len(history), "algorithms": _entries(worths)}
-        )
+        show_json({"rounds": how["rounds"], "worlds": how["worlds"], "log": len(history), "algorithms": [_entry(one)]})
         return
-    show(table(_HEADINGS, [_row(one) for one in worths]), "", *sentences)
+    show(_INVENTED.format(worlds=how["worlds"]), "", table(_HEADINGS, [_row(one)]), "", *sentences)
     if out is not None:
         show(f"the figure is in {out}")
 
@@ -110,6 +98,10 @@ def _in_units_of_reward(one: Worth, reward: float) -> Worth:
     return Worth(one.name, one.without * reward, one.with_log * reward, more, one.read_share)
 
 
+_INVENTED = (
+    "These {worlds:,} worlds are invented: only their means are drawn from the log. `artreplay evaluate` plays on the "
+    "rows of the log itself."
+)
 _HEADINGS = ("algorithm", "without the log", "with it", "allowing for drift", "log made it worse in", "read of the log")
 
 
@@ -129,29 +121,25 @@ def _mean(regret: Any) -> str:
     return f"{mean:,.1f} ± {NONE if math.isnan(error) else f'{error:,.1f}'}"
 
 
-def _sentences(worths: Sequence[Worth], rounds: int, worlds: int, rows: int, arms: int) -> list[str]:
-    best = min(worths, key=lambda one: float(one.with_log.mean()))
-    before, after = float(best.without.mean()), float(best.with_log.mean())
+def _sentences(one: Worth, rounds: int, worlds: int, rows: int, arms: int) -> list[str]:
+    before, after = float(one.without.mean()), float(one.with_log.mean())
     saving = 1.0 - after / before if before > 0 else 0.0
     change = f"{before:,.1f} without it, {after:,.1f} with it"
     spared = f"{percent(saving)} of what it loses while it learns" if saving > 0 else "nothing"
-    worse = f"it made {best.name} worse in {percent(best.makes_worse)} of them"
+    worse = f"it made {one.name} worse in {percent(one.makes_worse)} of them"
     return [
-        f"The log saves {best.name} {spared} in {rounds:,} rounds: {change}.",
+        f"The log saves {one.name} {spared} in {rounds:,} rounds: {change}.",
         f"Means in {worlds:,} worlds, drawn from what {rows:,} rows of the log say of its {arms:,} arms; {worse}.",
         "In all of these worlds the log is honest, so they cannot show what a stale log costs.",
     ]
 
 
-def _entries(worths: Sequence[Worth]) -> list[dict[str, Any]]:
-    return [
-        {
-            "algorithm": one.name,
-            "regret_without": float(one.without.mean()),
-            "regret_with": float(one.with_log.mean()),
-            "regret_with_drift": None if one.with_drift is None else float(one.with_drift.mean()),
-            "makes_worse": one.makes_worse,
-            "read_share": one.read_share,
-        }
-        for one in worths
-    ]
+def _entry(one: Worth) -> dict[str, Any]:
+    return {
+        "algorithm": one.name,
+        "regret_without": float(one.without.mean()),
+        "regret_with": float(one.with_log.mean()),
+        "regret_with_drift": None if one.with_drift is None else float(one.with_drift.mean()),
+        "makes_worse": one.makes_worse,
+        "read_share": one.read_share,
+    }

@@ -113,8 +113,8 @@ def simulate(
     """Compare policies in simulated worlds.
 
     Every policy plays the same replications of one algorithm, each with its own means and log. With --log LOG, --unit
-    and --reward, the worlds are drawn from what your log says of its arms, and your log is the history. The table then
-    shows what your log is worth.
+    and --reward, the worlds are invented too, but drawn from what your log says of its arms, and your log is the
+    history. The table then shows what your log is worth. `artreplay evaluate` plays policies on the log itself.
     """
     tuning = tuning_of(level, bonus, prior)
     columns: dict[str, Any] = {"unit": column_of_arms(unit, log, reward), "reward": reward, "table": table}

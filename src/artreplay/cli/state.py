@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from artreplay.algorithms import KLUCB, checked_reward
+import numpy as np
+
+from artreplay.algorithms import ContextRegression, checked_reward
 from artreplay.cli.algorithm_options import drift_of
+from artreplay.cli.context_arguments import algorithm_of, contexts_of_log, read_at
 from artreplay.cli.labelled_arms import ArmsByText, base_over_arms, settings_of
 from artreplay.cli.log_arguments import LogArgument, place_of, read_log, split_labels
-from artreplay.cli.names import class_of, name_of
+from artreplay.cli.names import name_of
+from artreplay.compiling import Ints
 from artreplay.console.options import Request
 from artreplay.errors import InvalidFile, InvalidParameter, errors_in
-from artreplay.replay import ArtificialReplay, FullStart
+from artreplay.history import Label
+from artreplay.replay import ArtificialReplay, FullStart, Policy
 from artreplay.studies import Study
 
 
@@ -28,15 +34,72 @@ class Recommendation(NamedTuple):
 def recommendation_for(request: Request, state: Path | None) -> Recommendation:
     """Return what to play next, from the log alone or from the study in a state file."""
     if state is None:
-        base, log, _ = new_base(request)
-        make: Any = FullStart if request.policy == FullStart.kind else ArtificialReplay
-        with errors_in(file=place_of(request.log)):
-            policy = make(base, log.history, unknown=request.unknown or "error", drift=drift_of_request(request, base))
+        policy = _new_policy(request)
         return Recommendation(policy.ask(), policy, 0)
     with _continued(request, state) if state.exists() else _started(request, state) as study:
         waiting = study.open_decisions()
         action = waiting[-1].action if waiting else study.decide().action
         return Recommendation(action, study.policy, study.rounds)
+
+
+def _new_policy(request: Request) -> Policy:
+    base, log, _ = new_base(request)
+    make: Any = FullStart if request.policy == FullStart.kind else ArtificialReplay
+    with errors_in(file=place_of(request.log)):
+        policy: Policy = make(
+            base, log.history, unknown=request.unknown or "error", drift=drift_of_request(request, base)
+        )
+    return policy
+
+
+class ArmWorth(NamedTuple):
+    """What an arm is worth in a context."""
+
+    arm: Label
+    in_log: int  # rows of the arm, in the segment if there are any
+    forecast: float  # of its reward
+    worth: float  # the number by which arms are compared
+
+
+class Answer(NamedTuple):
+    """What to play in a context, and what the arms are worth there, the best first."""
+
+    context: dict[str, Any]
+    action: Label
+    arms: list[ArmWorth]
+
+    @property
+    def played(self) -> ArmWorth:
+        """What the arm is worth that is played."""
+        return next(arm for arm in self.arms if arm.arm == self.action)
+
+
+def answers_for(request: Request, text: str) -> tuple[Policy, list[Answer]]:
+    """Return what to play in each of the contexts that --at says, from the log alone."""
+    policy = _new_policy(request)
+    logged: Any = None
+    answers = []
+    for context in read_at(text, policy.base.contexts).contexts:
+        action: Any = policy.ask(context)
+        if logged is None:
+            logged = policy.log.counts(partial(np.bincount, minlength=policy.base.n_units))
+        arms = sorted(_worths(policy, context, logged), key=lambda arm: -arm.worth)
+        answers.append(Answer(context, action, arms))
+    return policy, answers
+
+
+def _worths(policy: Policy, context: dict[str, Any], logged: Ints) -> list[ArmWorth]:
+    """Return what the arms are worth in a context, in their order; `logged` are the rows of each arm and segment."""
+    base = policy.base
+    in_segment = slice(int(base.checked_context(context)[0]), None, base.n_segments)
+    if isinstance(base, ContextRegression):
+        values = policy.values(context)
+        forecasts, worths = [one.forecast for one in values.values()], [one.worth for one in values.values()]
+    else:
+        _, means, indices = base.statistics()
+        forecasts, worths = means[in_segment].tolist(), indices[in_segment].tolist()
+    columns = (base.arms, logged[in_segment].tolist(), forecasts, worths)
+    return [ArmWorth(*row) for row in zip(*columns, strict=True)]
 
 
 class TellResult(NamedTuple):
@@ -76,9 +139,10 @@ def _observe(study: Study, arm: Hashable, reward: float) -> None:
 
 def new_base(request: Request) -> tuple[Any, LogArgument, dict[str, Any]]:
     """Make a base from the options. Return it with the log and what the state file must remember of the log."""
-    algorithm = KLUCB if request.algorithm is None else class_of(request.algorithm)
+    algorithm = algorithm_of(request)
     log, note = _read(request, {})
-    return base_over_arms(algorithm, request, log), log, note
+    contexts = {"contexts": contexts_of_log(request, log)} if request.contexts else {}
+    return base_over_arms(algorithm, request, log, contexts), log, note
 
 
 def drift_of_request(request: Request, base: Any) -> Any:

@@ -20,6 +20,15 @@ from artreplay.cli.algorithm_options import (
     drift_of,
     tuning_of,
 )
+from artreplay.cli.context_arguments import (
+    AtOption,
+    ContextOption,
+    SegmentsOption,
+    at_of_study,
+    columns_to_open,
+    context_columns_of,
+    context_in_words,
+)
 from artreplay.cli.labelled_arms import ArmsByText
 from artreplay.cli.log_arguments import column_of_arms, csv_of, place_of, read_log, split_labels
 from artreplay.cli.names import class_of, make_base, name_of, takes
@@ -85,8 +94,13 @@ def create(
     bonus: BonusOption = None,
     prior: PriorOption = None,
     drift: DriftOption = None,
+    contexts: ContextOption = None,
+    segments: SegmentsOption = None,
 ) -> None:
     """Make a study over a log, or over arms alone."""
+    names, within = context_columns_of(contexts, segments)
+    if names and log is None:
+        raise InvalidParameter("needs a log, to take scales and categories from", parameter="contexts")
     parameters = {"horizon": horizon, "seed": seed, "reward_range": reward_range}
     parameters |= tuning_of(level, bonus, prior)
     columns: dict[str, Any] = {
@@ -99,9 +113,11 @@ def create(
         "sum": sum_,
     }
     allowance, drift = column_or_drift(drift)
-    columns |= {"csv": csv_of(csv), "allowance": allowance}
+    columns |= {"csv": csv_of(csv), "allowance": allowance, "contexts": columns_to_open(names, log or "")}
     settings: dict[str, Any] = {"wait": _duration(wait), "on_timeout": on_timeout, "default": default}
-    request = Request(log or "", columns, algorithm, parameters, arms or None, unknown, None, drift)
+    request = Request(
+        log or "", columns, algorithm, parameters, arms or None, unknown, None, drift, tuple(names), tuple(within)
+    )
     if log is None:
         base, history = _base_without_log(algorithm, parameters, arms), None
     else:
@@ -147,14 +163,20 @@ def decide(
     request_id: Annotated[str | None, typer.Option(help="A retry with the same id gets the same decision.")] = None,
     among: Annotated[list[str] | None, typer.Option(metavar="A,B,C", help="The arms that can be chosen now.")] = None,
     many: Annotated[int | None, typer.Option("--count", help="How many decisions to make.")] = None,
+    context: AtOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Decide what to do. Tell the reward later with the id."""
     with Study.open(place) as opened:
         arms = ArmsByText(opened.base)
         chosen = [arms.arm(label) for label in split_labels(*among, option="--among")] if among else None
-        decisions = opened.decide(request_id, among=chosen, count=many)
-        _show_decisions(decisions if isinstance(decisions, list) else [decisions], as_json, many is None)
+        at = at_of_study(opened.base, context)
+        if many is not None and at.is_file:
+            raise InvalidParameter("--count must be left out with a file, which has a row for each decision")
+        asked: dict[str, Any] = {"contexts": at.contexts} if at.is_file else {"context": at.context, "count": many}
+        decisions: Any = opened.decide(request_id, among=chosen, **asked)
+        is_list = isinstance(decisions, list)
+        _show_decisions(decisions if is_list else [decisions], as_json, not is_list)
 
 
 @study.command(context_settings={"ignore_unknown_options": True})
@@ -168,6 +190,24 @@ def reward(
     with Study.open(place) as opened:
         opened.reward(decision, earned)
     show(f"{decision} gave {earned:g}")
+
+
+@study.command(context_settings={"ignore_unknown_options": True})
+def observe(
+    place: Place,
+    arm: Annotated[str, typer.Argument(help="The arm that was played.")],
+    value: Annotated[str, typer.Argument(metavar="REWARD", help="What it earned.")],
+    request_id: Annotated[str | None, typer.Option(help="Told again under the same id, it counts once.")] = None,
+    context: AtOption = None,
+) -> None:
+    """Tell the reward of an arm that nobody asked for."""
+    earned = outcome_value(value)
+    with Study.open(place) as opened:
+        at, played = at_of_study(opened.base, context), ArmsByText(opened.base).arm(arm)
+        if at.is_file:
+            raise InvalidParameter("must be an object of JSON, because one reward is told", parameter="context")
+        opened.observe(played, earned, request_id, context=at.context)
+    show(f"{text_of(played)} gave {earned:g}")
 
 
 @study.command()
@@ -257,7 +297,9 @@ def extend(
         note = look.note
     options = {"unit": column_of_arms(unit, log, reward), "reward": reward, "count": count, "sum": sum_}
     columns = {name: note.get(name) if value is None else value for name, value in options.items()}
-    columns |= {name: note[name] for name in ("until", "order", "table", "allowance") if note.get(name) is not None}
+    columns |= {
+        name: note[name] for name in ("until", "order", "table", "allowance", "contexts") if note.get(name) is not None
+    }
     history = read_log(log, {name: value for name, value in columns.items() if value is not None}).history
     with Study.open(place, history if isinstance(history, StoredLog) else None) as opened:
         with errors_in(file=place_of(log)):
@@ -299,6 +341,7 @@ def show_study(
             show(f"{facts['observations']:,} observations that nobody asked for")
         if facts["late"]:
             show(f"{facts['late']:,} rewards came too late and were refused")
+        show(*_about_contexts(facts["contexts"]))
         log = facts["log"]
         show(
             f"used {log['used']:,} of {log['rows']:,} rows of the log, {percent(log['used'] / log['rows'])}"
@@ -309,6 +352,22 @@ def show_study(
         if hasattr(opened.base, "arms"):
             show("")
             _show_arms(opened, False, False)
+
+
+def _about_contexts(contexts: dict[str, Any] | None) -> list[str]:
+    """Say which contexts a study has, and which columns were absent or dropped."""
+    if contexts is None:
+        return []
+    within = f", in segments by {', '.join(contexts['segments'])}" if contexts["segments"] else ""
+    return [
+        f"contexts: {', '.join(contexts['columns'])}{within}",
+        *(f"{_contexts(n)} had no {name!r}, which counts as missing" for name, n in contexts["absent"].items()),
+        *(f"{_contexts(n)} had a column {name!r}, which was dropped" for name, n in contexts["unknown"].items()),
+    ]
+
+
+def _contexts(count: int) -> str:
+    return f"{count:,} context{'' if count == 1 else 's'}"
 
 
 def _drift_in_words(drift: Any) -> str:
@@ -344,13 +403,17 @@ def _show_decisions(decisions: list[Decision], as_json: bool, single: bool) -> N
                 "due": None if one.due is None else one.due.isoformat(),
                 "state": one.state,
             }
+            | ({} if one.context is None else {"context": one.context})
             for one in decisions
         ]
         show_json(entries[0] if single else entries)
         return
+    has_contexts = any(one.context is not None for one in decisions)
     rows = [
         (one.id, ", ".join(map(text_of, one.action if isinstance(one.action, list) else [one.action])))
         + (f"{one.due:%Y-%m-%d %H:%M:%S}" if one.due else "never",)
+        + ((context_in_words(one.context),) if has_contexts else ())
         for one in decisions
     ]
-    show(table_of(("decision", "action", "due"), rows, texts=3))
+    headings = ("decision", "action", "due", "context") if has_contexts else ("decision", "action", "due")
+    show(table_of(headings, rows, texts=len(headings)))

@@ -21,6 +21,8 @@ class Request:
     unknown: str | None
     policy: str | None
     drift: str | None = None
+    contexts: tuple[str, ...] = ()  # the columns of contexts
+    segments: tuple[str, ...] = ()  # those that make segments
 
 
 ArmsOption = Annotated[

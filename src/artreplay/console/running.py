@@ -105,5 +105,6 @@ def _options_of(app: typer.Typer, arguments: Sequence[str]) -> dict[str, str]:
             break
         command = inner
     options = {option.name: option.opts[0] for option in command.params if option.opts[0].startswith("-")}
-    # Because --drift may name a column.
-    return {"allowance": options["drift"], **options} if "drift" in options else options
+    # Options that have another name than the parameter that they become.
+    others = {"allowance": "drift", "contexts": "context"}
+    return {name: options[other] for name, other in others.items() if other in options} | options

@@ -1,8 +1,20 @@
 """Repeats the step over rounds and replications."""
 
 from artreplay.engine.comparing import Comparison, compare
+from artreplay.engine.evaluating import evaluate
+from artreplay.engine.evaluation import Evaluation, PolicyValue
 from artreplay.engine.progress import Progress
 from artreplay.engine.runs import Runs, mean_and_error
 from artreplay.engine.simulate import simulate
 
-__all__ = ["Comparison", "Progress", "Runs", "compare", "mean_and_error", "simulate"]
+__all__ = [
+    "Comparison",
+    "Evaluation",
+    "PolicyValue",
+    "Progress",
+    "Runs",
+    "compare",
+    "evaluate",
+    "mean_and_error",
+    "simulate",
+]

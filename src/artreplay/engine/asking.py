@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, Protocol, cast
 
@@ -17,11 +18,12 @@ from artreplay.algorithms.budget import BUDGET_SLACK
 from artreplay.cells.boxes import WITHIN
 from artreplay.compiling import Ints, Words
 from artreplay.engine.setting import Outputs, Setting, space_of
-from artreplay.environments import ArmEnvironment, PointEnvironment, world_keys
+from artreplay.environments import ArmEnvironment, ContextEnvironment, Drawn, PointEnvironment, world_keys
 from artreplay.environments.own_environment import CheckedWorld, OwnEnvironment
 from artreplay.environments.point_stack import key_of_point
 from artreplay.errors import InvalidAction, InvalidParameter, exact
 from artreplay.history import History
+from artreplay.inspecting import look_no_more
 from artreplay.replay import (
     AGAIN,
     ArtificialReplay,
@@ -33,6 +35,10 @@ from artreplay.replay import (
     used_counts,
 )
 from artreplay.streams import DELAY, REWARD, mixed, uniform
+
+_PLAYS = 10  # of a replication, before a draw in the same call of each of them is called the base's own
+# The methods of a base in which it calls what the user brought.
+_CALLS = ("propose_over", "update", "update_logged", "value", "note_unread", "checked_number", "cell_name", "reseed")
 
 
 class PlayedUnit(NamedTuple):
@@ -46,6 +52,9 @@ class PlayedUnit(NamedTuple):
 
 class Replication(Protocol):
     """One replication of an environment."""
+
+    def context(self, round_: int) -> dict[str, Any]:
+        """The context of a round, as an argument of `ask` and `tell`; empty where a policy is not told."""
 
     def best(self, round_: int) -> float:
         """Return the best expected reward of a round."""
@@ -67,31 +76,75 @@ def play_by_asking(setting: Setting, outputs: Outputs, report: Callable[[int], N
     """Play all replications, one after another."""
     for replication in range(setting.replications):
         before = shared_generators()
-        with np.errstate(over="ignore"):  # counters of random draws may wrap around
-            _play(setting, outputs, replication)
+        _play(setting, outputs, replication)
         if isinstance(setting.base, ObjectBase) and before != shared_generators():
-            raise InvalidParameter(
-                f"{type(setting.user_base).__qualname__} draws from the shared generator of `random` or "
-                "`numpy.random`, "
-                "so the same seed would not give the same result. Let it keep its own generator as an attribute, or "
-                "offer reseed(key)"
-            )
+            _check_draws(setting, replication)
         report(replication + 1)
 
 
-def _play(setting: Setting, outputs: Outputs, replication: int) -> None:
-    env, numbers = setting.env, np.array([replication])
+def _check_draws(setting: Setting, replication: int) -> None:
+    """Refuse a base that draws from a generator that everything shares; another thread, or the world, may.
+
+    Up to its first such draw a base does the same each time it plays, so that it draws in the same call. Of what others
+    draw meanwhile nothing falls into that call time after time.
+    """
+    outputs = replace(setting, replications=replication + 1).outputs()
+    suspects: set[int] | None = None
+    for _ in range(_PLAYS):
+        calls = _Calls()
+        _play(setting, outputs, replication, calls)
+        suspects = calls.draws if suspects is None else suspects & calls.draws
+        if not suspects:
+            return
+    raise InvalidParameter(
+        f"{type(setting.user_base).__qualname__} draws from the shared generator of `random` or `numpy.random`, so the "
+        "same seed would not give the same result. Let it keep its own generator as an attribute, or offer reseed(key)"
+    )
+
+
+class _Calls:
+    """Counts the calls of a base, and notes in which of them a generator that everything shares was drawn from."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.draws: set[int] = set()
+
+    def watch(self, base: ObjectBase) -> None:
+        """Count the calls of this base from now on."""
+        for name in _CALLS:
+            setattr(base, name, partial(self._call, getattr(base, name)))
+
+    def _call(self, method: Callable[..., Any], *arguments: Any) -> Any:
+        self.count += 1
+        number, before = self.count, shared_generators()
+        try:
+            return method(*arguments)
+        finally:
+            if before != shared_generators():
+                self.draws.add(number)
+
+
+def _play(setting: Setting, outputs: Outputs, replication: int, calls: _Calls | None = None) -> None:
+    with np.errstate(over="ignore"):  # counters of random draws may wrap around
+        _play_rounds(setting, outputs, replication, calls)
+
+
+def _play_rounds(setting: Setting, outputs: Outputs, replication: int, calls: _Calls | None) -> None:
+    numbers = np.array([replication])
     key = world_keys(setting.seed, numbers)
-    world = ArmReplication(setting, key) if isinstance(env, ArmEnvironment) else PointReplication(env, key[0])
+    world = _world(setting, key)
     policy = _policy(setting, world)
+    if calls is not None and isinstance(policy.drive.base, ObjectBase):
+        calls.watch(policy.drive.base)
     policy.drive.base.component.reseed(setting.base_keys(numbers)[0])
     total = 0.0
-    late: list[tuple[int, int, Any, Any]] = []
+    late: list[tuple[int, int, Any, Any, dict[str, Any]]] = []
     for round_ in range(setting.horizon):
         while late and late[0][0] <= round_:
-            _, _, action, reward = heapq.heappop(late)
-            policy.tell(action, reward)
-        action = policy.ask()
+            _, _, action, reward, context = heapq.heappop(late)
+            policy.tell(action, reward, **context)
+        context = world.context(round_)
+        action = policy.ask(**context)
         units = action if isinstance(action, list) else [action]
         if len(units) > setting.width:
             name = type(setting.user_base).__qualname__
@@ -113,11 +166,19 @@ def _play(setting: Setting, outputs: Outputs, replication: int) -> None:
         rewards = [world.reward(unit, round_) for unit in played]
         reward = rewards if isinstance(action, list) else rewards[0]
         if due == round_:
-            policy.tell(action, reward)
+            policy.tell(action, reward, **context)
         else:
-            heapq.heappush(late, (due, round_, action, reward))
+            heapq.heappush(late, (due, round_, action, reward, context))
     if outputs.by_arm.shape[1]:
         _count_by_arm(policy, outputs.by_arm[replication])
+
+
+def _world(setting: Setting, key: Words) -> Replication:
+    """Return the world of a replication."""
+    env = setting.env
+    if isinstance(env, ContextEnvironment):
+        return ContextReplication(setting, env, key)
+    return ArmReplication(setting, key) if isinstance(env, ArmEnvironment) else PointReplication(env, key[0])
 
 
 def _policy(setting: Setting, world: Replication) -> Policy:
@@ -125,6 +186,8 @@ def _policy(setting: Setting, world: Replication) -> Policy:
     if setting.start == "ignorant":
         return Ignorant(setting.user_base)
     history = world.draw_history(setting.rows) if setting.history is None else setting.history
+    if setting.history is None:
+        look_no_more(history)
     make = FullStart if setting.start == "full-start" else ArtificialReplay
     return make(setting.user_base, history, drift=setting.user_drift)
 
@@ -144,12 +207,20 @@ class ArmReplication:
         env: Any = setting.env
         self._setting = setting
         self._key = key[0]
-        self._rewards = env.stack(env.worlds(key, key))
+        self._rewards = self._stack(env.worlds(key, key))
         self._rewards.enter(0)
         self._own: CheckedWorld | None = None
         if isinstance(env, OwnEnvironment) and env.has_delays:
             own = self._rewards.own
             self._own = own if isinstance(own, CheckedWorld) else CheckedWorld(own, env.reward_range)
+
+    def _stack(self, worlds: Any) -> Any:
+        env: Any = self._setting.env
+        return env.stack(worlds)
+
+    def context(self, round_: int) -> dict[str, Any]:
+        """There is none."""
+        return {}
 
     def best(self, round_: int) -> float:
         """Return the best expected reward of a round."""
@@ -183,6 +254,31 @@ class ArmReplication:
         return self._own.delay(unit.number, round_, float(uniform(self._key, DELAY, unit.number, round_)))
 
 
+class ContextReplication(ArmReplication):
+    """One replication of an environment whose rounds have contexts."""
+
+    def __init__(self, setting: Setting, env: ContextEnvironment, key: Words) -> None:
+        self._env = env
+        self._rounds: Drawn | None = None
+        super().__init__(setting, key)
+
+    def _stack(self, worlds: Any) -> Any:
+        return self._env.stack(worlds, horizon=self._setting.horizon)
+
+    def context(self, round_: int) -> dict[str, Any]:
+        """The context of a round, for a base that uses contexts."""
+        if self._rewards.introduce(None, round_) != AGAIN:
+            self._rounds = self._env.draw_ahead(self._rewards, None)
+        if self._rounds is None or not self._setting.base.contextual:
+            return {}
+        at = round_ - int(self._rewards.at_hand[0])
+        return {"context": {name: column[at : at + 1].tolist()[0] for name, column in self._rounds.contexts.items()}}
+
+    def draw_history(self, rows: int) -> History:
+        """The log of this replication."""
+        return self._env.history_of(self._key, rows, self._setting.base)
+
+
 class PointReplication:
     """One replication of a continuous space, for an object that proposes points itself."""
 
@@ -191,6 +287,10 @@ class PointReplication:
         self._key = key
         self._space = cast(PointAlgorithm, space_of(env))
         self._known: dict[tuple[bytes, int], PlayedUnit] = {}
+
+    def context(self, round_: int) -> dict[str, Any]:
+        """There is none."""
+        return {}
 
     def best(self, round_: int) -> float:
         """Return the best expected reward of a round."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from artreplay.algorithms import ArmAlgorithm, IndexArmAlgorithm
 from artreplay.compiling import Floats
+from artreplay.engine.progress import Progress
 from artreplay.engine.setting import DriftValue
 from artreplay.engine.simulate import simulate
 from artreplay.environments.log_worlds import LogWorlds
@@ -57,11 +58,14 @@ def worth_of(
     options |= {"seed": seed, "threads": threads, "keep": "final"}
     # Without an index, replay would decide differently or be slow, so the whole log is shown.
     start: Any = "artificial-replay" if isinstance(base, IndexArmAlgorithm) else "full-start"
-    without = simulate(make_algorithm(rounds, 0), start="ignorant", history=0, **options)
-    with_log = simulate(base, start=start, history=without_allowances(history), **options)
+    with Progress.in_lines(f"{name} without the log"):
+        without = simulate(make_algorithm(rounds, 0), start="ignorant", history=0, **options)
+    with Progress.in_lines(f"{name} with the log"):
+        with_log = simulate(base, start=start, history=without_allowances(history), **options)
     allowing = None
     if drift is not None or history.has_allowances:
-        allowing = simulate(base, start=start, history=history, drift=0.0 if drift is None else drift, **options)
+        with Progress.in_lines(f"{name} allowing for drift"):
+            allowing = simulate(base, start=start, history=history, drift=0.0 if drift is None else drift, **options)
     return Worth(
         name,
         without.regret[:, -1],

@@ -44,6 +44,7 @@ class Rewards(Protocol):
     @property
     def optimum(self) -> Floats: ...
     def enter(self, world: int) -> None: ...
+    def introduce(self, algorithm: Any, round_: int) -> int: ...
     def meet(self, unit: int, round_: int, slot: int) -> int: ...
     def expected(self, unit: int, slot: int) -> float: ...
     def played(self, unit: int, slot: int) -> int: ...
@@ -74,6 +75,9 @@ class ArmLog(NamedTuple):
                 self.fill(ledger)
         for cell in range(len(self.start)):
             ledger.start[cell] = self.start[cell]
+
+    def introduce(self, algorithm: object, row: int) -> None:
+        """These rows have no contexts."""
 
     def fill(self, ledger: Ledger) -> None:
         """Sort the rows into the queues of a ledger."""
@@ -106,6 +110,35 @@ class ArmLog(NamedTuple):
 
 
 @compiled
+class ContextLog(NamedTuple):
+    """A log of arms with contexts, drawn by Python. Its rows are in the ledger, or here if they are shown first."""
+
+    unit: Ints
+    reward: Floats
+    allowance: Floats  # of each row; a single 0 where rows have none
+    start: Ints  # of each cell: where its queue begins in the ledger
+    contexts: Any  # of each row, as the base sees them: `ContextRows`, or none
+    n_segments: int  # of the base, whose units are arm · n_segments + segment; 1 where it has none
+
+    def begin(self, ledger: Ledger, rewards: Any) -> None:
+        """Python has prepared the ledger for this replication."""
+
+    def introduce(self, algorithm: object, row: int) -> None:
+        """Tell the base the context of a row."""
+        self.contexts.tell(algorithm, row)
+
+    def count_used(self, ledger: Ledger, by_arm: Ints) -> None:
+        """Add to counts by arm what a replication was shown."""
+        if len(ledger.unit) > 0:
+            for cell in range(len(self.start)):
+                for at in range(self.start[cell], ledger.start[cell]):
+                    by_arm[assume_nonnegative(ledger.unit[at] // self.n_segments)] += 1
+        else:  # all of it was shown
+            for row in range(len(self.unit)):
+                by_arm[assume_nonnegative(self.unit[row] // self.n_segments)] += 1
+
+
+@compiled
 class PointLog(NamedTuple):
     """A log of points, drawn by Python. Its rows are in the ledger, or here if all of them are shown first."""
 
@@ -115,6 +148,9 @@ class PointLog(NamedTuple):
 
     def begin(self, ledger: Ledger, rewards: Any) -> None:
         """Do nothing, because Python has prepared the ledger for this replication."""
+
+    def introduce(self, algorithm: object, row: int) -> None:
+        """Points have no contexts."""
 
     def count_used(self, ledger: Ledger, by_arm: Ints) -> None:
         """Do nothing, because there are no arms to count."""
@@ -144,7 +180,12 @@ class Session(NamedTuple):
 
 @compiled
 def enter(
-    algorithm: Player, ledger: Ledger, log: ArmLog | PointLog, rewards: Rewards, session: Session, position: Ints
+    algorithm: Player,
+    ledger: Ledger,
+    log: ArmLog | ContextLog | PointLog,
+    rewards: Rewards,
+    session: Session,
+    position: Ints,
 ) -> None:
     """Begin a replication: reset everything, and use the keys of this world."""
     world = session.cursor[WORLD]
@@ -162,7 +203,9 @@ def enter(
 
 
 @compiled
-def show_log(algorithm: Player, log: ArmLog | PointLog, session: Session, position: Ints, limit: int) -> int:
+def show_log(
+    algorithm: Player, log: ArmLog | ContextLog | PointLog, session: Session, position: Ints, limit: int
+) -> int:
     """Show the base the rest of the log in order. Return DONE at the end."""
     room = 0
     step = 1 if len(log.allowance) == len(log.unit) else 0
@@ -177,6 +220,7 @@ def show_log(algorithm: Player, log: ArmLog | PointLog, session: Session, positi
         if session.cursor[STEPS] >= limit:
             status = AGAIN
             break
+        log.introduce(algorithm, row)
         algorithm.update_logged(assume_nonnegative(log.unit[row]), log.reward[row], log.allowance[row * step])
         session.cursor[STEPS] += 1
         room -= 1
@@ -240,6 +284,9 @@ def play_rounds(
             if algorithm.room() < width:
                 status = NEEDS_ROOM
                 break
+            status = rewards.introduce(algorithm, round_)
+            if status != AGAIN:
+                break
             steps += 1
             units = propose(algorithm, ledger, proposal, round_, width)
             if units > 0:
@@ -274,7 +321,7 @@ def play_rounds(
 def play_worlds(
     algorithm: Player,
     ledger: Ledger,
-    log: ArmLog | PointLog,
+    log: ArmLog | ContextLog | PointLog,
     rewards: Rewards,
     session: Session,
     position: Ints,
@@ -313,7 +360,7 @@ def play_worlds(
 def play_one(
     algorithm: Player,
     ledger: Ledger,
-    log: ArmLog | PointLog,
+    log: ArmLog | ContextLog | PointLog,
     rewards: Rewards,
     session: Session,
     position: Ints,
@@ -328,7 +375,7 @@ def play_one(
 def play_several(
     algorithm: Player,
     ledger: Ledger,
-    log: ArmLog | PointLog,
+    log: ArmLog | ContextLog | PointLog,
     rewards: Rewards,
     session: Session,
     position: Ints,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from types import TracebackType
 from typing import Any
@@ -20,9 +22,11 @@ class Progress:
     """
 
     _within: ContextVar[bool] = ContextVar("artreplay_progress", default=False)
+    _in_lines: ContextVar[str | None] = ContextVar("artreplay_progress_in_lines", default=None)
 
     def __init__(self, what: str, total: int, lines: bool = False) -> None:
-        self._what = what
+        name = self._in_lines.get()
+        self._what, lines = (what, lines) if name is None else (name, True)
         self._total = total
         self._began = time.perf_counter()
         self._bar: Any = None
@@ -30,6 +34,16 @@ class Progress:
         self._visible = sys.stderr.isatty() and not self._within.get()
         self._lines = lines and not self._visible and not self._within.get()
         self._last_line = self._began
+
+    @classmethod
+    @contextmanager
+    def in_lines(cls, name: str) -> Iterator[None]:
+        """Call what is done in here by a name, and show it in lines where there is no terminal."""
+        token = cls._in_lines.set(name)
+        try:
+            yield
+        finally:
+            cls._in_lines.reset(token)
 
     def __enter__(self) -> Progress:
         self._token = self._within.set(True)

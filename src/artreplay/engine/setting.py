@@ -12,9 +12,15 @@ import numpy as np
 from artreplay.algorithms import UCB1, Algorithm, ArmAlgorithm, GridUCB, PointAlgorithm, RandomAllocation
 from artreplay.cells.boxes import checked_space
 from artreplay.compiling import Floats, Ints, Words
-from artreplay.environments import ArmEnvironment, OwnEnvironment, PointEnvironment, is_own_environment
+from artreplay.environments import (
+    ArmEnvironment,
+    ContextEnvironment,
+    OwnEnvironment,
+    PointEnvironment,
+    is_own_environment,
+)
 from artreplay.errors import InvalidParameter, checked_count
-from artreplay.history import History, Totals
+from artreplay.history import Contexts, History, Totals
 from artreplay.replay import Base, BaseLog, ComponentBase, Drift, ObjectBase, as_base, warn_of_short_horizon
 from artreplay.streams import fold, fold_each
 
@@ -126,6 +132,7 @@ def checked_setting(
     _check_base(ready, env)
     log = history if isinstance(history, (History, Totals)) else None
     rows = len(history) if isinstance(history, (History, Totals)) else checked_count("history", history, least=0)
+    _check_contexts(ready, env)
     if log is not None:
         _check_log(ready, env, log)
     if isinstance(env, OwnEnvironment):
@@ -137,7 +144,7 @@ def checked_setting(
         ready.take_totals(*BaseLog(ready, log, "error").totals())
     allowed = _checked_drift(drift, ready, log) if has_log else Drift(0.0, ready)
     if has_log and isinstance(ready, Algorithm) and ready.counts_log and ready.log_rows is None:
-        ready.count_log(rows if log is None else BaseLog(ready, log, "error", allowed).size)
+        ready.count_log(rows if log is None else BaseLog(ready, log, "error", allowed).rows_to_count())
         warn_of_short_horizon(ready, rows)
     return Setting(
         user_base=base,
@@ -216,6 +223,26 @@ def _check_base(ready: Base, env: ArmEnvironment | PointEnvironment) -> None:
             raise InvalidParameter(f"{plays}, and the environment expects {env.budget}")
         if ready.n_arms < env.n_arms or (ready.n_arms > env.n_arms and not is_own):
             raise InvalidParameter(f"{name} has {ready.n_arms} arms, and the environment has {env.n_arms}")
+
+
+def frozen_contexts(base: Base) -> Contexts | None:
+    """Return the contexts that an algorithm hears of. An object of the user's own may hear of any."""
+    return base.contexts if isinstance(base, Algorithm) else None
+
+
+def _check_contexts(ready: Base, env: ArmEnvironment | PointEnvironment) -> None:
+    """Refuse a world that lacks what a base wants to know of each round."""
+    if not ready.contextual:
+        return
+    name, contexts = type(ready.thing).__qualname__, frozen_contexts(ready)
+    if not isinstance(env, ContextEnvironment):
+        raise InvalidParameter(
+            f"{name} needs a world with contexts, such as ar.environments.LinearContexts, and {env!r} has none"
+        )
+    for column in () if contexts is None else contexts.columns:
+        if column not in env.contexts.columns:
+            listed = ", ".join(map(repr, env.contexts.columns))
+            raise InvalidParameter(f"{name} needs the column {column!r}, and the columns of {env!r} are {listed}")
 
 
 def _check_space(base: PointAlgorithm, env: PointEnvironment) -> None:

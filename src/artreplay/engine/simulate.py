@@ -17,7 +17,7 @@ from artreplay.engine.progress import Progress
 from artreplay.engine.runs import Runs
 from artreplay.engine.setting import DriftValue, Keep, Outputs, Setting, Start, checked_setting
 from artreplay.engine.worker import Worker
-from artreplay.environments import ArmEnvironment, PointEnvironment
+from artreplay.environments import ArmEnvironment, ContextEnvironment, PointEnvironment
 from artreplay.history import History, Totals
 from artreplay.parameters import Count, Seed, checked
 
@@ -131,6 +131,7 @@ def _play_in_threads(setting: Setting, outputs: Outputs, n_threads: int, report:
 
     if mode == "interpreted":  # so that a debugger can stop in the user's code
         workers[0].run(batches)
+        report(workers[0].progress())
         return
     with ThreadPoolExecutor(n_threads) as pool:
         try:
@@ -153,7 +154,7 @@ class _Batches:
         self._total = setting.replications
         self._lock = threading.Lock()
         self._size = 1
-        if isinstance(setting.env, ArmEnvironment):
+        if isinstance(setting.env, ArmEnvironment) and not isinstance(setting.env, ContextEnvironment):
             fair = -(-self._total // (BATCHES_PER_THREAD * n_threads))
             self._size = min(fair, max(1, MAX_WORLD_ENTRIES // setting.env.n_arms), MAX_REPLICATIONS)
 

@@ -11,9 +11,10 @@ from artreplay.algorithms import Algorithm, PointAlgorithm
 from artreplay.cells.boxes import LEVEL_AT
 from artreplay.cells.unit_cells import UnitCells, table_of
 from artreplay.compiling import Floats, Ints, copied
-from artreplay.engine.play import ArmLog, PointLog, Rewards
-from artreplay.engine.setting import Setting
-from artreplay.environments import ArmEnvironment, PointEnvironment, world_keys
+from artreplay.engine.play import ArmLog, ContextLog, PointLog, Rewards
+from artreplay.engine.setting import Setting, frozen_contexts
+from artreplay.environments import ArmEnvironment, ContextEnvironment, PointEnvironment, world_keys
+from artreplay.environments.context_stack import ContextRewards, ContextRows, WithoutContexts
 from artreplay.environments.point_stack import PointRewards, nothing_asked, nothing_known, with_space
 from artreplay.environments.stack import Law, WorldKeys
 from artreplay.history import History
@@ -28,10 +29,11 @@ class Scene(NamedTuple):
     """What the loop needs for one batch."""
 
     ledger: Ledger
-    log: ArmLog | PointLog
+    log: ArmLog | ContextLog | PointLog
     rewards: Rewards
     shows_all: bool  # whether the log is shown before anything is proposed
     learn: Callable[[Any], Rewards]  # returns the rewards with the means that they lacked
+    counted: list[int] | None = None  # rows of each segment, where the base counts those of a log that is drawn
 
 
 class Stage(Protocol):
@@ -43,6 +45,8 @@ class Stage(Protocol):
 
 def stage_of(setting: Setting, base: Base) -> Stage:
     """Return the stage for an environment."""
+    if isinstance(setting.env, ContextEnvironment):
+        return ContextStage(setting, base, setting.env)
     if isinstance(setting.env, ArmEnvironment):
         return ArmStage(setting, base, setting.env)
     return PointStage(setting, cast(PointAlgorithm, base), setting.env)
@@ -82,6 +86,44 @@ class ArmStage:
         worlds = self.env.worlds(keys, self.setting.base_keys(numbers))
         rewards = self.env.stack(worlds, _law_for(self.base, self.env))
         return Scene(self._ledger, self._log, rewards, self._shows_all, lambda rewards: rewards)
+
+
+class ContextStage:
+    """Arms with contexts: one replication at a time, whose contexts and log Python draws."""
+
+    def __init__(self, setting: Setting, base: Base, env: ContextEnvironment) -> None:
+        self.setting, self.base, self.env = setting, base, env
+        self._contexts = frozen_contexts(base)
+        self._shows_all = setting.shows_log(base)
+
+    def open(self, batch: range) -> Scene:
+        """The scene for this replication."""
+        setting, numbers = self.setting, np.arange(batch.start, batch.stop)
+        worlds = self.env.worlds(world_keys(setting.seed, numbers), setting.base_keys(numbers))
+        rewards = self.env.stack(worlds, _law_for(self.base, self.env), self._contexts, setting.horizon)
+        ledger, log, counted = self._read_log(worlds.key[0])
+        return Scene(ledger, log, rewards, self._shows_all, self._learn, counted)
+
+    def _read_log(self, key: np.uint64) -> tuple[Ledger, ContextLog, list[int] | None]:
+        """Return the ledger of the log, its rows for a base that is shown all of them first, and the rows it counts."""
+        setting, base, history = self.setting, self.base, self.setting.history
+        if not isinstance(history, History):
+            history = self.env.history_of(key, 0 if setting.totals else setting.rows, base)
+        known = BaseLog(base, history, "error", setting.drift)
+        part = cast(Part, known.whole)
+        ledger = _ledger_of(part, base.unit_cells(part.units), self._shows_all)
+        seen = WithoutContexts() if part.contexts is None else ContextRows(np.ascontiguousarray(part.contexts))
+        allowances = NO_ALLOWANCES if part.allowances is None else part.allowances
+        n_segments = 1 if self._contexts is None else self._contexts.n_segments
+        rows = ContextLog(part.units, part.rewards, allowances, ledger.start.copy(), seen, n_segments)
+        is_counted = isinstance(base, Algorithm) and base.counts_log and setting.rows > 0
+        counted = known.rows_to_count() if is_counted else None
+        return ledger, rows, counted if isinstance(counted, list) else None
+
+    def _learn(self, rewards: ContextRewards) -> ContextRewards:
+        """The rewards with the rounds that they lacked."""
+        self.env.draw_ahead(rewards, self._contexts)
+        return rewards
 
 
 class PointStage:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
@@ -64,10 +65,13 @@ class Worker:
             self.cursor[:] = 0
             self.position[:] = 0
             scene = stage.open(batch)
+            if scene.counted is not None:
+                fresh[:] = _state_that_counts(self.setting.base, scene.counted)
             session = self._session(batch, state, fresh, scene.shows_all)
             self._play(base, scene, session)
             if isinstance(base, PointAlgorithm):
                 self.outputs.boxes[batch.start : batch.stop] = base.n_cells()
+            self.cursor[WORLD], self.position[ROUND] = 0, 0  # which `progress` adds to what is finished
             self.finished += len(batch)
 
     def _session(self, batch: range, state: Ints, fresh: Ints, shows_all: bool) -> Session:
@@ -115,6 +119,13 @@ class Worker:
             if self.stop.is_set():
                 raise StopWorkers
         base.component = first
+
+
+def _state_that_counts(base: Base, rows: list[int]) -> Ints:
+    """Return the state of a base that has counted the rows of each segment of a log."""
+    again: Any = as_base(base.thing)
+    again.count_log(rows)
+    return packed(again.component)[1]
 
 
 def _complaint(result: int, base: Base, setting: Setting, unit: int) -> str:

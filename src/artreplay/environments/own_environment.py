@@ -50,6 +50,10 @@ class OwnRewards(NamedTuple):
         for arm in range(len(self.pulls)):
             self.pulls[arm] = 0
 
+    def introduce(self, algorithm: object, round_: int) -> int:
+        """Tell the base the context of a round: there is none."""
+        return AGAIN
+
     def meet(self, unit: int, round_: int, slot: int) -> int:
         """Look at a unit before it is played. Returns AGAIN if it is one of the arms, else NOT_A_UNIT."""
         if unit < 0 or unit >= len(self.pulls):

@@ -107,6 +107,10 @@ class PointRewards(NamedTuple):
         self.key[0] = self.worlds.key[world]
         self.picker.reseed(self.worlds.base_key[world])
 
+    def introduce(self, algorithm: object, round_: int) -> int:
+        """Tell the base the context of a round: there is none."""
+        return AGAIN
+
     def meet(self, unit: int, round_: int, slot: int) -> int:
         """Look up the mean of a box before it is played. Returns AGAIN, or NEEDS_MEANS if it is not known."""
         if self.asked.size[0] > 0:

@@ -13,7 +13,7 @@ from artreplay.streams import LOG_REWARD, LOG_UNIT, REWARD, below, beta, normal,
 
 # What `meet` can return, apart from AGAIN. These numbers are below all that a step of replay can return.
 NOT_A_UNIT = -20  # the environment has no such unit
-NEEDS_MEANS = -21  # Python must compute the mean rewards of points
+NEEDS_MEANS = -21  # Python must compute the mean rewards of points, or draw more contexts
 
 AHEAD = 32  # rewards of an arm that are drawn together, after as many that are drawn singly for arms played rarely
 
@@ -159,6 +159,10 @@ class ArmRewards(NamedTuple):
             self.mean[arm] = self.worlds.mean[world, arm]
             self.truth[arm] = self.worlds.truth[world, arm]
             self.pulls[arm] = 0
+
+    def introduce(self, algorithm: object, round_: int) -> int:
+        """Tell the base the context of a round: there is none."""
+        return AGAIN
 
     def meet(self, unit: int, round_: int, slot: int) -> int:
         """Look at a unit before it is played. Returns AGAIN if it is one of the arms, else NOT_A_UNIT."""

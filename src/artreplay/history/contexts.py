@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
@@ -246,6 +246,13 @@ class Contexts:
         """How many segments there are, 1 without segment columns. The value "other" makes segments too."""
         return math.prod(len(self.categories[name]) + 1 for name in self.segments)
 
+    def segment_of(self, values: Sequence[Category]) -> int:
+        """The segment that values of the segment columns make."""
+        segment = 0
+        for name, value in zip(self.segments, values, strict=True):
+            segment = segment * (len(self.categories[name]) + 1) + self._code(name, value)
+        return segment
+
     def segment_values(self, segment: int) -> tuple[Category, ...]:
         """Return the values of the segment columns in a segment. Values that are not listed are "other".
 
@@ -317,7 +324,9 @@ class Contexts:
         array([0., 0., 0.])
         """
         if not isinstance(context, Mapping):
-            raise InvalidParameter(f"context must be a mapping of {_listed(self.columns)} to values, got {context!r}")
+            raise InvalidParameter(
+                f"must be a mapping of {_listed(self.columns)} to values, got {context!r}", parameter="context"
+            )
         if complete:
             self._check_names(context)
         encoded = np.zeros(self.width)
@@ -363,10 +372,12 @@ class Contexts:
     def _check_names(self, context: Mapping[str, Any]) -> None:
         for name in context:
             if name not in self.numeric and name not in self.categories:
-                raise InvalidParameter(f"context must have only the columns {_listed(self.columns)}, got {name!r}")
+                raise InvalidParameter(
+                    f"must have only the columns {_listed(self.columns)}, got {name!r}", parameter="context"
+                )
         for name in self.columns:
             if name not in context:
-                raise InvalidParameter(f"context must have {name!r}. If its value is missing, give None")
+                raise InvalidParameter(f"must have {name!r}. If its value is missing, give None", parameter="context")
 
     def _code(self, name: str, value: Any) -> int:
         value = None if is_missing(value) else plain_label(value)
@@ -375,7 +386,7 @@ class Contexts:
             return self._numbers[name].get((isinstance(value, bool), value), len(values))
         except TypeError:
             raise InvalidParameter(
-                f"context must have a text, a boolean or a number as {name!r}, got {value!r}"
+                f"must have a text, a boolean or a number as {name!r}, got {value!r}", parameter="context"
             ) from None
 
     def _codes(self, name: str, column: ContextColumn) -> Ints:
@@ -580,7 +591,7 @@ def _checked_value(name: str, value: Any) -> float:
         return math.nan
     value = plain_label(value)
     if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
-        raise InvalidParameter(f"context must have a finite number as {name!r}, got {value!r}")
+        raise InvalidParameter(f"must have a finite number as {name!r}, got {value!r}", parameter="context")
     return float(value)
 
 

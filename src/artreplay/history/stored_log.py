@@ -35,12 +35,18 @@ class StoredLog(HasFingerprint):
     has_allowances = False  # whether each row says how far its mean may lie from today's
     allowance_bounds: tuple[float, float] | None = None  # the lowest and the highest allowance, where they are known
     context_names: tuple[str, ...] = ()  # the names of the context columns
+    segments: tuple[str, ...] = ()  # those by which it is laid out, before the arms
     counts_are_known = True  # whether `counts` is at hand without reading rows
 
     @property
     def counts(self) -> Ints:
         """How many rows each label has."""
         raise NotImplementedError
+
+    @property
+    def cells(self) -> StoredLog:
+        """The log as it lies: a label for each arm, of each segment where it is laid out by segments."""
+        return self
 
     def read(self, codes: Ints, after: Ints, n: Ints) -> NextRows:
         """Read up to `n[i]` rows of label `codes[i]` after its first `after[i]` ones.

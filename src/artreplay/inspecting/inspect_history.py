@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from artreplay.compiling import Flags
-from artreplay.errors import InvalidHistory, errors_in
+from artreplay.errors import InvalidHistory, InvalidParameter, errors_in
 from artreplay.history import column_values
 from artreplay.history.history import History
 from artreplay.history.labels import is_arrow, is_missing
@@ -40,10 +40,7 @@ def inspect_history(
         history: Any = open_history(source, unit, reward, level, order, allowance=allowance, seed=seed, table=table)
         return inspected(history.stream())
     columns = as_columns(unit, reward, level, order, allowance)
-    check_seed_and_order(columns, seed)
-    located = source_of(source, columns, table, csv)
-    columns.check(located.column_names())
-    lenient: Any = _Lenient(located, columns)
+    lenient: Any = _lenient(source, columns, seed, table, csv)
     in_order = columns.order is None or is_postgres(source)  # PostgreSQL sorts the rows itself
     parts = (part for part, _ in parts_of(lenient, columns)) if in_order else _sorted(lenient, columns, seed)
     try:
@@ -51,6 +48,41 @@ def inspect_history(
     except InvalidHistory as error:
         error.row = None if error.row is None else lenient.row_in_log(error.row)
         raise
+
+
+def complete_log(
+    source: Any,
+    unit: str | Sequence[str] | None = None,
+    reward: str | None = None,
+    order: str | None = None,
+    *,
+    contexts: Sequence[str],
+    seed: int | None = None,
+    table: str | None = None,
+    csv: Mapping[str, Any] | None = None,
+) -> History:
+    """Read a log of arms with contexts into memory, without its incomplete rows. A context may be missing."""
+    if _is_laid_out(source):
+        stored: Any = open_history(source, unit, reward, None, order, seed=seed, table=table)
+        whole: History = stored.load()
+        for name in contexts:
+            if name not in whole.context_names:
+                names = ", ".join(map(repr, whole.context_names)) or "none"
+                problem = f"must name columns the log was indexed with, got {name!r}; it has {names}"
+                raise InvalidParameter(problem, parameter="contexts")
+        whole.contexts = None if whole.contexts is None else whole.contexts.select(list(contexts))
+        return whole
+    columns = as_columns(unit, reward, None, order, None, contexts)
+    lenient: Any = _lenient(source, columns, seed, table, csv)
+    return read_whole(lenient, columns, None, seed)
+
+
+def _lenient(source: Any, columns: Columns, seed: int | None, table: str | None, csv: Any) -> _Lenient:
+    """A source whose incomplete rows are left out and counted."""
+    check_seed_and_order(columns, seed)
+    located = source_of(source, columns, table, csv)
+    columns.check(located.column_names())
+    return _Lenient(located, columns)
 
 
 def _sorted(source: Any, columns: Columns, seed: int | None) -> Iterator[History]:
@@ -107,6 +139,8 @@ class _Lenient:
         numbers |= dict.fromkeys(columns.units, "coordinate") if columns.are_points else {}
         lacking = np.zeros(len(table), np.bool_)
         for name in columns.read(with_order=False):
+            if name in columns.contexts:
+                continue  # what was not known of a row may be missing
             if name in numbers:
                 lacking |= ~np.isfinite(self._source.numbers(table, name, numbers[name]))
             else:

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from weakref import WeakSet
 
 import numpy as np
+from numpy.typing import NDArray
 
 from artreplay.compiling import Floats, Ints
+from artreplay.errors import callers_level
 from artreplay.history.history import History
 from artreplay.history.labels import Label
 from artreplay.history.sources.parts import Numbering
+from artreplay.inspecting.misleading_logs import FAR, LEAST_ROWS, SHORT_RUN, misleading, warnings_of
 from artreplay.inspecting.repeats import Repeats
 
 _SIDE = 8  # regions along an axis
-_LEAST = 20  # fewer samples of an arm do not show whether its order is random
-_DRIFT = 4.0  # a trend of rewards along the log counts as drift from this many standard errors on
-_UNLIKELY = 1e-4  # a run of lowest rewards at the start gets a warning if its chance is below this
+MAX_LOOKED_AT = 2_000_000  # rows of a log that are looked at when a policy is made, in half a second
+_LOOKED_AT: WeakSet[History] = WeakSet()  # logs that were looked at already
 
 
 @dataclass
@@ -56,8 +60,29 @@ def inspected(parts: Iterable[History], missing: Callable[[], int] = lambda: 0) 
     inspection = Inspection(
         looks.rows, missing(), looks.kind, looks.low, looks.high, looks.groups(), looks.repeats.at()
     )
-    inspection.warnings = _warnings(inspection)
+    inspection.warnings = warnings_of(inspection)
     return inspection
+
+
+def warn_of_log(log: object) -> None:
+    """Warn of what in a log in memory could mislead, once for each log, however many policies are made over it."""
+    if not isinstance(log, History) or log in _LOOKED_AT:
+        return
+    _LOOKED_AT.add(log)
+    if not LEAST_ROWS <= len(log) <= MAX_LOOKED_AT:
+        return
+    looks = _Looks()
+    looks.see(log)
+    groups = looks.groups(only_odd=True)
+    inspection = Inspection(looks.rows, 0, looks.kind, looks.low, looks.high, groups, looks.repeats.at())
+    for sentence in misleading(inspection):
+        warnings.warn(f"the log may mislead: {sentence}", stacklevel=callers_level())
+
+
+def look_no_more(log: object) -> None:
+    """Say that a log needs no look, because it was drawn by a simulation."""
+    if isinstance(log, History):
+        _LOOKED_AT.add(log)
 
 
 class _Looks:
@@ -85,13 +110,10 @@ class _Looks:
         self.low, self.high = min(self.low, float(part.rewards.min())), max(self.high, float(part.rewards.max()))
         codes = self._codes(part)
         order = np.argsort(codes, kind="stable")
-        codes, rewards = codes[order], part.rewards[order]
-        present, starts = np.unique(codes, return_index=True)
-        self._grow(int(codes[-1]) + 1)
+        self._grow(int(codes.max()) + 1)
         if part.allowances is not None:
-            self.allowances += np.bincount(codes, part.allowances[order], minlength=len(self.allowances))
-        for code, values in zip(present.tolist(), np.split(rewards, starts[1:]), strict=True):
-            self._add(code, values)
+            self.allowances += np.bincount(codes, part.allowances, minlength=len(self.allowances))
+        self._add(codes[order], part.rewards[order])
         self.rows += len(part)
 
     def _codes(self, part: History) -> Ints:
@@ -120,30 +142,48 @@ class _Looks:
                 np.concatenate([column, zeros]) for column in (self.ups, self.downs, self.opening)
             )
 
-    def _add(self, code: int, values: Floats) -> None:
-        x = self.sums[code, 0] + np.arange(len(values))
-        self.sums[code] += (len(values), x.sum(), values.sum(), (x * values).sum(), (x * x).sum(), (values**2).sum())
-        steps = np.diff(values, prepend=self.last[code])
-        self.ups[code] += int((steps > 0).sum())
-        self.downs[code] += int((steps < 0).sum())
-        if self.opening[code] >= 0:
-            ends = np.flatnonzero(values > self.low)
-            run = self.opening[code] + (int(ends[0]) if len(ends) else len(values))
-            self.opening[code] = -1 - run if len(ends) else run
-        self.last[code] = values[-1]
+    def _add(self, codes: Ints, values: Floats) -> None:
+        """Take in rows that are sorted by group."""
+        groups = len(self.sums)
+        starts = np.flatnonzero(np.diff(codes, prepend=-1))
+        codes_here = codes[starts]
+        place = np.arange(len(codes)) - np.repeat(starts, np.diff(starts, append=len(codes)))  # in its group
+        x = self.sums[codes, 0] + place
+        for column, summed in enumerate((np.ones(len(x)), x, values, x * values, x * x, values * values)):
+            self.sums[:, column] += np.bincount(codes, summed, minlength=groups)
+        steps = np.diff(values, prepend=0.0)
+        steps[starts] = values[starts] - self.last[codes_here]  # nan where there was none before
+        self.ups += np.bincount(codes[steps > 0], minlength=groups)
+        self.downs += np.bincount(codes[steps < 0], minlength=groups)
+        sizes = np.bincount(codes, minlength=groups)[codes_here]
+        first = np.minimum.reduceat(np.where(values > self.low, place, len(codes)), starts)  # that is not the lowest
+        opens, ends = self.opening[codes_here] >= 0, first < sizes
+        run = self.opening[codes_here] + np.where(ends, first, sizes)
+        self.opening[codes_here] = np.where(opens, np.where(ends, -1 - run, run), self.opening[codes_here])
+        self.last[codes_here] = values[starts + sizes - 1]
 
-    def groups(self) -> list[Group]:
-        """Return each arm, or each region that has samples."""
+    def groups(self, only_odd: bool = False) -> list[Group]:
+        """Return each arm, or each region that has samples, or only those that may be worth a warning."""
         names: list[Label | str] = list(self.numbering.labels)
-        found = []
-        for code in np.flatnonzero(self.sums[:, 0]).tolist():
-            n, _, y, *_ = self.sums[code].tolist()
+        drifts, is_sorted = _drifts(self.sums), self._is_sorted()
+        to_report = self.sums[:, 0] > 0
+        if only_odd:
+            openings = np.where(self.opening < 0, -1 - self.opening, self.opening)
+            to_report &= (np.abs(drifts) > FAR) | (openings >= SHORT_RUN)
+        inspection = []
+        for code in np.flatnonzero(to_report).tolist():
+            n, y = float(self.sums[code, 0]), float(self.sums[code, 2])
             run = int(self.opening[code])
-            ordered = min(self.ups[code], self.downs[code]) == 0 and max(self.ups[code], self.downs[code]) > 0
             name = names[code] if self.kind == "arms" else self._region(code)
             opening, allowance = -1 - run if run < 0 else run, float(self.allowances[code]) / n
-            found.append(Group(name, int(n), y / n, _drift(self.sums[code]), bool(ordered), opening, allowance))
-        return found
+            drift = float(drifts[code])
+            inspection.append(Group(name, int(n), y / n, drift, bool(is_sorted[code]), opening, allowance))
+        return inspection
+
+    def _is_sorted(self) -> NDArray[np.bool_]:
+        """Which groups only rise, or only fall."""
+        only_one_way = (np.minimum(self.ups, self.downs) == 0) & (np.maximum(self.ups, self.downs) > 0)
+        return np.asarray(only_one_way)
 
     def _region(self, code: int) -> str:
         low, high = self.box if self.box is not None else (np.zeros(1), np.ones(1))
@@ -155,54 +195,12 @@ class _Looks:
         return " × ".join(f"[{edge[0]:g}, {edge[1]:g})" for edge in edges)
 
 
-def _drift(sums: Floats) -> float:
-    """Return how strongly the rewards of a group rise or fall along the log, in standard errors."""
-    n, x, y, xy, xx, yy = sums.tolist()
-    across, along = yy - y * y / n, xx - x * x / n
-    if n < _LEAST or across <= 1e-12 * max(yy, 1.0):
-        return math.nan
-    r = (xy - x * y / n) / math.sqrt(across * along)
-    return float(r * math.sqrt((n - 2) / max(1 - r * r, 1e-12)))
-
-
-def _warnings(inspection: Inspection) -> list[str]:
-    what = "arm" if inspection.kind == "arms" else "region"
-    warnings = []
-    if inspection.missing:
-        lack, them = ("row lacks", "it") if inspection.missing == 1 else ("rows lack", "them")
-        warnings.append(f"{inspection.missing:,} {lack} a finite reward or a unit, and a policy refuses {them}")
-    if inspection.rows == 0:
-        return [*warnings, "the log is empty, so a policy over it starts from nothing"]
-    if not (inspection.low >= 0.0 and inspection.high <= 1.0):
-        warnings.append(
-            f"rewards lie in [{inspection.low:g}, {inspection.high:g}], outside [0, 1]. Tell the algorithm their range "
-            "(reward_range, --reward-range)"
-        )
-    for group in inspection.groups:
-        name = f"{what} {group.name}"
-        chance = (
-            (1.0 - (group.mean - inspection.low) / (inspection.high - inspection.low))
-            if inspection.high > inspection.low
-            else 1.0
-        )
-        if group.rows >= _LEAST and group.is_sorted:
-            warnings.append(f"{name}: its rewards are sorted, but the method assumes a random order. Shuffle the log")
-        elif abs(group.drift) > _DRIFT:
-            way = "rise" if group.drift > 0 else "fall"
-            warnings.append(
-                f"{name}: its rewards {way} along the log ({group.drift:+.0f} standard errors), but the method assumes "
-                "that they do not. Use the recent part, or shuffle"
-            )
-        elif group.opening >= 5 and chance < 1.0 and chance**group.opening < _UNLIKELY:
-            warnings.append(
-                f"{name}: its first {group.opening:,} rewards are the lowest possible, although its mean is "
-                f"{group.mean:.2g}. Its index falls and stays low"
-            )
-    single = sum(group.rows == 1 for group in inspection.groups)
-    if single and inspection.kind == "arms":
-        warnings.append(f"{single:,} arm{'s have' if single > 1 else ' has'} a single row, which says almost nothing")
-    if inspection.repeats_at is not None:
-        warnings.append(
-            f"from row {inspection.repeats_at:,} on the log repeats its first rows, so each row would count twice"
-        )
-    return warnings
+def _drifts(sums: Floats) -> Floats:
+    """Return how strongly the rewards of each group rise or fall along the log, in standard errors."""
+    n, x, y, xy, xx, yy = sums.T
+    with np.errstate(invalid="ignore", divide="ignore"):
+        across, along = yy - y * y / n, xx - x * x / n
+        r = (xy - x * y / n) / np.sqrt(across * along)
+        drift = r * np.sqrt((n - 2) / np.maximum(1 - r * r, 1e-12))
+    can_tell = (n >= LEAST_ROWS) & (across > 1e-12 * np.maximum(yy, 1.0))
+    return np.where(can_tell, drift, math.nan)

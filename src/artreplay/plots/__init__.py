@@ -1,6 +1,7 @@
 """Figures for people: what policies cost and read, cells of a space, and surfaces. Drawing runs nothing again."""
 
 from artreplay.plots.comparison_figure import comparison
+from artreplay.plots.context_figure import draw_values
 from artreplay.plots.headline import FULL_START, IGNORANT, RANDOM, REPLAY, Look, headline
 from artreplay.plots.space import draw_space
 from artreplay.plots.study_report import study_figure, write_study_report
@@ -15,6 +16,7 @@ __all__ = [
     "comparison",
     "draw_space",
     "draw_surface",
+    "draw_values",
     "headline",
     "study_figure",
     "write_study_report",

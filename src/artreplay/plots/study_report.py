@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 
 from artreplay.compiling import Floats, Ints
 from artreplay.history import History, Totals
+from artreplay.inspecting import Estimate, mean_of, mean_of_counts
 from artreplay.plots.log_figures import MAX_LETTERS
 from artreplay.replay import Contradiction
 from artreplay.studies import ArmState, Study
@@ -39,8 +40,8 @@ class View(NamedTuple):
     action: list[str]
     state: list[str]
     reward: Floats  # of each unit; nan if there is none
-    log_mean: float  # nan without a log, or if its rewards have no mean
-    log_error: float
+    log_mean: Estimate | None  # None without a log, or if its rewards have no mean
+    reward_range: tuple[float, float]
     arms: list[ArmState]
     log_means: dict[Any, float]
     online_means: dict[str, float]  # mean online rewards, by the action as text
@@ -53,14 +54,17 @@ def view_of(study: Study) -> View:
     reward = np.array([math.nan if row["reward"] is None else row["reward"] for row in rows], np.float64)
     arms = study.arms() if hasattr(study.base, "arms") else []
     log = study.policy.history
-    mean, error, means = math.nan, math.nan, {}
+    mean, means = None, {}
+    reward_range = study.base.reward_range
     if isinstance(log, History) and len(log):
-        mean, error = float(log.rewards.mean()), float(log.rewards.std() / math.sqrt(len(log)))
+        mean = _mean(log.rewards, reward_range)
     if arms and log is not None and len(log):
         totals = Totals.of(log)
         means = dict(zip(totals.labels, (totals.sums / np.maximum(totals.counts, 1)).tolist(), strict=True))
-        if math.isnan(mean):
-            mean = float(totals.sums.sum() / totals.counts.sum())
+        if mean is None and math.isfinite(reward_range[1] - reward_range[0]):
+            low, width, played = reward_range[0], reward_range[1] - reward_range[0], int(totals.counts.sum())
+            found = mean_of_counts(played, (float(totals.sums.sum()) - low * played) / width)
+            mean = Estimate(*(low + width * value for value in (found.value, found.low, found.high)))
     online: dict[str, list[float]] = {}
     for row in rows:
         if row["state"] == "rewarded":
@@ -73,12 +77,20 @@ def view_of(study: Study) -> View:
         [row["state"] for row in rows],
         reward,
         mean,
-        error,
+        reward_range,
         arms,
         means,
         {action: sum(values) / len(values) for action, values in online.items()},
         study.contradictions(),
     )
+
+
+def _mean(rewards: Floats, reward_range: tuple[float, float]) -> Estimate:
+    """A mean with its band of 95 %, inside the range that rewards have; by standard errors where they have none."""
+    if math.isfinite(reward_range[1] - reward_range[0]):
+        return mean_of(rewards, reward_range)
+    mean, half = float(rewards.mean()), 1.96 * float(rewards.std()) / math.sqrt(len(rewards))
+    return Estimate(mean, mean - half, mean + half)
 
 
 # -- the figure ---------------------------------------------------------------------------------------------------
@@ -136,24 +148,23 @@ def _nothing(panel: Axes, words: str) -> None:
 
 def _draw_rate(panel: Axes, view: View) -> None:
     _title(panel, "Reward of a decision")
-    middle, mean, error = [], [], []
+    middle, means = [], []
     for window in _windows(view):
         values = view.reward[window]
         values = values[~np.isnan(values)]
         if len(values):
             middle.append(float(view.number[window].mean()))
-            mean.append(float(values.mean()))
-            error.append(float(values.std() / math.sqrt(len(values))))
+            means.append(_mean(values, view.reward_range))
     if not middle:
         return _nothing(panel, "no decision has a reward yet")
-    low, high = np.array(mean) - 1.96 * np.array(error), np.array(mean) + 1.96 * np.array(error)
+    low, high = [one.low for one in means], [one.high for one in means]
     panel.fill_between(middle, low, high, color=_ONLINE, alpha=0.2, linewidth=0)
-    panel.plot(middle, mean, color=_ONLINE, marker="o", markersize=3, label="decisions of this study")
-    if not math.isnan(view.log_mean):
-        panel.axhline(view.log_mean, color=_LOG, linestyle=(0, (4, 3)), label="the log")
-        if not math.isnan(view.log_error):
-            edges = (view.log_mean - 1.96 * view.log_error, view.log_mean + 1.96 * view.log_error)
-            panel.axhspan(*edges, color=_LOG, alpha=0.2, linewidth=0)
+    panel.plot(
+        middle, [one.value for one in means], color=_ONLINE, marker="o", markersize=3, label="decisions of this study"
+    )
+    if view.log_mean is not None:
+        panel.axhline(view.log_mean.value, color=_LOG, linestyle=(0, (4, 3)), label="the log")
+        panel.axhspan(view.log_mean.low, view.log_mean.high, color=_LOG, alpha=0.2, linewidth=0)
     panel.set_xlabel("decision")
     panel.set_ylabel("mean reward, with a band of 95 %")
     _legend_above(panel)
@@ -306,7 +317,7 @@ def _sentences(view: View) -> list[str]:
     if facts["horizon"] is not None:
         lines[0] += f" Its horizon is {facts['horizon']:,} decisions."
     if len(rewards):
-        against = "" if math.isnan(view.log_mean) else f", and that of the log is {view.log_mean:.4g}"
+        against = "" if view.log_mean is None else f", and that of the log is {view.log_mean.value:.4g}"
         lines.append(f"The mean reward of a decision is {rewards.mean():.4g}{against}.")
     log = facts["log"]
     if log["rows"]:

@@ -7,14 +7,15 @@ from artreplay.replay.drift import Drift
 from artreplay.replay.drive import Drive
 from artreplay.replay.ledger import Ledger, empty_ledger, enlarged, filled_ledger
 from artreplay.replay.log import AnyHistory, BaseLog, Part, Unknown, checked_unknown, takes_totals
-from artreplay.replay.object_states import shared_generators, state_difference, state_of_base
-from artreplay.replay.policy import (
-    ArtificialReplay,
-    FullStart,
-    Ignorant,
-    Policy,
-    warn_of_short_horizon,
+from artreplay.replay.log_warnings import warn_about_contexts, warn_of_short_horizon
+from artreplay.replay.object_states import (
+    attributes_of,
+    reseed_generators,
+    shared_generators,
+    state_difference,
+    state_of_base,
 )
+from artreplay.replay.policy import Policy
 from artreplay.replay.reader import ledger_without_rows
 from artreplay.replay.related import Relation, checked_relation
 from artreplay.replay.saving import decode, encode, load, policy_as_bytes, policy_from_bytes
@@ -35,6 +36,7 @@ from artreplay.replay.step import (
     settle,
     show,
 )
+from artreplay.replay.three_policies import ArtificialReplay, FullStart, Ignorant
 
 __all__ = [
     "AGAIN",
@@ -66,6 +68,7 @@ __all__ = [
     "Relation",
     "Unknown",
     "as_base",
+    "attributes_of",
     "certify",
     "checked_relation",
     "checked_unknown",
@@ -83,6 +86,7 @@ __all__ = [
     "policy_as_bytes",
     "policy_from_bytes",
     "propose",
+    "reseed_generators",
     "rule_of",
     "settle",
     "shared_generators",
@@ -91,5 +95,6 @@ __all__ = [
     "state_of_base",
     "takes_totals",
     "used_counts",
+    "warn_about_contexts",
     "warn_of_short_horizon",
 ]

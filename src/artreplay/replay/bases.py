@@ -9,13 +9,14 @@ from __future__ import annotations
 import copy
 import inspect
 import math
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
 
 from artreplay.algorithms import (
     Algorithm,
+    HearsContexts,
     RewardRange,
     checked_range,
     checked_reward,
@@ -24,11 +25,10 @@ from artreplay.algorithms import (
 from artreplay.cells.unit_cells import UnitCells, table_of
 from artreplay.compiling import UNBOUNDED, Floats, Ints, check_fields, copied, exact_bounds, is_component, with_room
 from artreplay.errors import InvalidAction, InvalidHistory, InvalidParameter
-from artreplay.history import Action, History, Unit
+from artreplay.history import Action, Contexts, History, Unit
 from artreplay.replay.certified import certify, is_certified, rule_of
-from artreplay.replay.object_states import generators_of, reseed_generator
+from artreplay.replay.object_states import reseed_generators
 from artreplay.replay.own_methods import check_signature, described, needed_by, takes_something
-from artreplay.streams import fold
 
 R = TypeVar("R", float, Floats)  # rewards
 
@@ -47,6 +47,12 @@ class Base(Protocol):
     reads_whole_log: bool
     reward_range: RewardRange
 
+    @property
+    def contexts(self) -> Contexts | None: ...
+    @property
+    def contextual(self) -> bool: ...
+    @property
+    def n_segments(self) -> int: ...
     @property
     def thing(self) -> Any: ...
     @property
@@ -67,17 +73,31 @@ class Base(Protocol):
     def rewards_of(self, history: History) -> Floats: ...
     def unit_cells(self, units: Ints) -> UnitCells: ...
     def make_room(self, need: int) -> None: ...
+    # What it does with contexts; those that hear of none only refuse them.
+    def checked_context(self, context: Mapping[str, Any] | None) -> Any: ...
+    def is_context(self, context: Any) -> bool: ...
+    def in_context(self, unit: int, context: Any) -> int: ...
+    def set_context(self, context: Any) -> None: ...
+    def check_contexts(self, history: Any) -> None: ...
+    def contexts_of_rows(self, table: Any, rows: int) -> Any: ...
+    def units_of_rows(self, units: Ints, contexts: Any) -> Ints: ...
+    def learn_rows(self, units: Ints, rewards: Floats, contexts: Any, played: bool) -> Iterator[int]: ...
 
 
 def as_base(thing: object, plain: bool = False) -> Base:
     """Return a base for a policy, over a copy of `thing`.
 
     If the base offers values of its arms, rows are read until its choice is certain, unless `plain` is set.
+    A model of contexts is an object that says `contextual = True`.
     """
     if isinstance(thing, Algorithm):
         reads_values = offers_value(thing) and not plain
         base: Any = thing.duplicate()
         n_arms = base.n_arms if reads_values else 0
+    elif getattr(thing, "contextual", False) is True and not isinstance(thing, type):
+        from artreplay.replay.own_models import ModelBase  # which is an ObjectBase
+
+        return ModelBase(thing)
     else:
         if is_component(thing):
             check_fields(thing)
@@ -90,7 +110,7 @@ def as_base(thing: object, plain: bool = False) -> Base:
         n_arms = base.prepare_values() if reads_values else 0
     if reads_values:
         bottom, top = (float(base.scaled(edge)) for edge in base.reward_range)
-        base.component = certify(base.component, n_arms, bottom, top)
+        base.component = certify(base.component, n_arms, bottom, top, base.n_segments)
     new: Base = base
     return new
 
@@ -102,7 +122,7 @@ def offers_value(thing: object) -> bool:
     return not isinstance(thing, type) and len(needed_by(getattr(thing, "value", None))) == _VALUE_ARGUMENTS
 
 
-class OwnBase:
+class OwnBase(HearsContexts):
     """What users' components and users' objects have in common as bases."""
 
     component: Any
@@ -116,10 +136,10 @@ class OwnBase:
     def _take(self, thing: object) -> None:
         """Check what any such base may declare."""
         name = type(thing).__qualname__
-        stated = getattr(thing, "reads_whole_log", False)
-        if not isinstance(stated, bool):
-            raise InvalidParameter(f"reads_whole_log of {name} must be True or False, got {stated!r}")
-        self.reads_whole_log = stated
+        for flag in ("reads_whole_log", "exact"):
+            if not isinstance(stated := getattr(thing, flag, False), bool):
+                raise InvalidParameter(f"{flag} of {name} must be True or False, got {stated!r}")
+        self.reads_whole_log = getattr(thing, "reads_whole_log", False)
         if (own_range := getattr(thing, "reward_range", None)) is not None:
             self.reward_range = checked_range(own_range)
 
@@ -366,9 +386,8 @@ class ObjectBase(OwnBase):
         """Pass a key on to an object that draws at random, or to the generators it keeps."""
         if hasattr(self.thing, "reseed"):
             self.thing.reseed(int(key))
-            return
-        for number, generator in enumerate(generators_of(self.thing)):
-            reseed_generator(generator, fold(int(key), number))
+        else:
+            reseed_generators(self.thing, int(key))
 
     # -- units and rewards --------------------------------------------------------------------------------------
 

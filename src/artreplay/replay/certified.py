@@ -38,6 +38,7 @@ class HasValues(Protocol):
     def load(self, unit: int, samples: int, total: float) -> None: ...
     def room(self) -> int: ...
     def reseed(self, key: np.uint64) -> None: ...
+    def set_context(self, encoded: Floats) -> None: ...
 
 
 @compiled(scratch=("allowed", "high", "high_least", "low", "low_most", "waiting", "round", "changed", "segment"))
@@ -75,6 +76,13 @@ class Certified(NamedTuple):
         self.round[0] = round_
         self.changed[0] = -1
         return self.choose(out, round_, total)
+
+    def set_context(self, encoded: Floats) -> None:
+        """Choose in the segment of this context from now on."""
+        self.rule.set_context(encoded)
+        if self.segment[0] != int(encoded[0]):
+            self.segment[0] = int(encoded[0])
+            self.forget()
 
     def unit(self, arm: int) -> int:
         """Return the unit of an arm in the current segment."""

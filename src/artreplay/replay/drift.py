@@ -145,10 +145,10 @@ def _checked_allowance(value: object, name: str) -> float:
 def _by_arm(by_arm: Mapping[object, object], base: Base) -> Floats:
     if not isinstance(base, ArmAlgorithm):
         raise InvalidParameter(f"drift by arm is for algorithms over arms, got {base.thing!r}")
-    allowances = np.zeros(base.n_arms)
+    allowances = np.zeros((base.n_arms, base.n_segments))
     for label, value in by_arm.items():
         number = base.number(label)
         if number < 0:
             raise InvalidParameter(f"drift has {label!r}, which is not an arm; the arms are {base.describe_arms()}")
         allowances[number] = _checked_allowance(value, f"drift of {label!r}")
-    return allowances
+    return allowances.ravel()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator
-from functools import cached_property
-from typing import Literal, NamedTuple, cast, get_args
+from functools import cached_property, partial
+from typing import Any, Literal, NamedTuple, cast, get_args
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from artreplay.algorithms import Algorithm, ArmAlgorithm, describe_range
 from artreplay.cells.unit_cells import CellTable, UnitCells
 from artreplay.compiling import Flags, Floats, Ints
 from artreplay.errors import InvalidHistory, InvalidParameter, errors_in, exact
-from artreplay.history import History, StoredLog, Totals
+from artreplay.history import Contexts, History, Label, StoredLog, Totals
 from artreplay.replay.bases import Base
 from artreplay.replay.drift import NO_DRIFT_OF_TOTALS, Drift
 
@@ -47,6 +47,12 @@ class Part(NamedTuple):
     rewards: Floats
     samples: Ints | None = None  # of each row of totals
     allowances: Floats | None = None  # of each row, if rows have allowances
+    contexts: Any = None  # of each row, as the base sees them, if it hears of contexts
+
+    def after(self, row: int) -> Part:
+        """Those from a row of the log on."""
+        at = int(np.searchsorted(self.rows, row))
+        return Part._make(None if column is None else column[at:] for column in self)
 
     def counted(self, count: Callable[[Ints], Ints], which: Flags | slice) -> Ints:
         """Count the samples of these rows by unit or box, with `count`. Rows of totals are counted by arm."""
@@ -65,8 +71,15 @@ class BaseLog:
         self.history = history
         self._unknown: Unknown = unknown
         self._drift = Drift(0.0, base) if drift is None else drift
+        # Whether its rows are loaded from front to back: totals, and rows of which the base hears the contexts.
+        self.is_loaded = isinstance(history, Totals) or (base.contextual and base.reads_whole_log)
+        self.loaded = 0  # how many of its rows are, where they are loaded
         self.whole: Part | None = None  # all rows, if the log is in memory
+        self.oddities: dict[str, int] = {}  # of each column of contexts in memory: values that are clipped or "other"
+        self.is_by_segment = False  # whether it lies outside memory as the base reads it, by segments and arms
         self.numbers: Ints = np.empty(0, np.int64)  # of each label of a log outside memory: its unit, −1 if skipped
+        if base.contextual and not isinstance(history, Totals):
+            base.check_contexts(history)
         if isinstance(history, Totals):
             if self.has_allowances:
                 raise InvalidParameter(NO_DRIFT_OF_TOTALS)
@@ -75,7 +88,9 @@ class BaseLog:
             self.whole = self._part(history, unknown, 0)
             self.skipped = len(history) - len(self.whole.rows)
         else:
-            self.store = copy.copy(history)  # a copy, because a store remembers what its reader has read
+            self.is_by_segment = self._lies_in_segments(history)
+            cells: StoredLog = history.cells if self.is_by_segment else history
+            self.store = copy.copy(cells)  # a copy, because a store remembers what its reader has read
             self.skipped = self._check(self.store)
 
     @cached_property
@@ -99,7 +114,9 @@ class BaseLog:
         return None if allowances is None else self._drift.scaled(allowances)
 
     def samples_after(self, row: int) -> int:
-        """Return how many samples the rows of totals stand for, from row `row` on."""
+        """Return how many samples there are in memory from a row on."""
+        if not self.is_totals:
+            return 0 if self.whole is None else len(self.whole.after(row).rows)
         return sum(samples for _, _, samples, _ in self.totals_after(row))
 
     def totals_after(self, row: int) -> Iterator[tuple[int, int, int, float]]:
@@ -111,7 +128,10 @@ class BaseLog:
 
     def in_memory(self) -> BaseLog:
         """Return the same log, read into memory."""
-        return self if self.whole is not None else BaseLog(self.base, self.store.load(), self._unknown, self._drift)
+        return self if self.whole is not None else self._read_whole()
+
+    def _read_whole(self) -> BaseLog:
+        return BaseLog(self.base, cast(StoredLog, self.history).load(), self._unknown, self._drift)
 
     def unit(self, place: int) -> object:
         """Return the unit of a row in memory, as it was logged; skipped rows do not count."""
@@ -133,13 +153,20 @@ class BaseLog:
             low, high = base.reward_range
             if not (low <= store.reward_bounds[0] and store.reward_bounds[1] <= high):
                 self._look_for_trouble("error")
-        labels = History.from_columns(np.zeros(len(store.labels)), store.labels, np.arange(len(store.labels)))
+        arms: dict[Label, int] = {}
+        names: Any = [label[-1] for label in cast(Any, store.labels)] if self.is_by_segment else store.labels
+        codes = np.array([arms.setdefault(name, len(arms)) for name in names], np.int64)
+        labels = History.from_columns(np.zeros(len(codes)), list(arms), codes)
         try:
             self.numbers = base.numbers_of(labels, self._unknown == "skip")
         except InvalidHistory as error:
             self._look_for_trouble(self._unknown)
             error.row = None  # it counts labels here and not rows
             raise
+        if self.is_by_segment:
+            contexts = cast(Contexts, base.contexts)
+            segments = np.array([contexts.segment_of(label[:-1]) for label in cast(Any, store.labels)], np.int64)
+            self.numbers = np.where(self.numbers < 0, -1, self.numbers * base.n_segments + segments)
         if self.has_allowances and not self._drift.from_log:
             allowed = self._drift.of_rows(self.numbers, None)
             if allowed is not None:  # their allowance is so wide that all rows of some arms say nothing
@@ -147,10 +174,18 @@ class BaseLog:
         strange = self.numbers < 0
         return int(store.counts[strange].sum()) if strange.any() else 0
 
+    def _lies_in_segments(self, store: StoredLog) -> bool:
+        """Whether a store is laid out by the segments in which the base chooses."""
+        contexts = self.base.contexts
+        chooses = not self.base.reads_whole_log
+        return contexts is not None and chooses and [*store.segments] == contexts.segments
+
     def is_readable_by(self, cells: UnitCells) -> bool:
         """Return whether rows can be read cell by cell: each label is a cell, and no single row is left out."""
         if self.whole is not None or not isinstance(cells.find, CellTable):
             return False
+        if (self.base.contextual or self.store.segments) and not self.is_by_segment:
+            return False  # the rows of a cell do not lie together
         present = cells.of(self.numbers[self.numbers >= 0])
         if len(np.unique(present)) < len(present):
             return False
@@ -160,7 +195,7 @@ class BaseLog:
     def _look_for_trouble(self, unknown: Unknown) -> None:
         """Read the log until a row is refused, so that the error can name it."""
         first = 0
-        for history in self.store.stream():
+        for history in cast(StoredLog, self.history).stream():
             self._part(history, unknown, first)
             first += len(history)
 
@@ -173,14 +208,33 @@ class BaseLog:
             units = self.base.numbers_of(history, unknown == "skip")
             rewards = self.base.rewards_of(history)
         is_arm = units >= 0
-        allowances = self._drift.of_rows(units, history.allowances)
+        allowances = self._drift.of_rows(units * self.base.n_segments, history.allowances)  # in all segments alike
         if allowances is not None:
             is_arm &= allowances < self._drift.width
             allowances = self._drift.scaled(allowances[is_arm])
         rows = first + np.flatnonzero(is_arm)
-        if len(rows) == len(is_arm):
-            return Part(rows, units, rewards, None, allowances)
-        return Part(rows, units[is_arm], rewards[is_arm], None, allowances)
+        if len(rows) < len(is_arm):
+            units, rewards = units[is_arm], rewards[is_arm]
+        return self._in_context(Part(rows, units, rewards, None, allowances), history.contexts, is_arm)
+
+    def _in_context(self, part: Part, table: Any, is_arm: Any) -> Part:
+        """The same rows with their contexts, if the base hears of them; `table` has the rows that are no arms, too."""
+        if not self.base.contextual or self.is_by_segment:
+            return part
+        contexts = self.base.contexts_of_rows(table, len(part.rows))[is_arm]
+        if isinstance(self.history, History) and self.base.contexts is not None:
+            self.oddities = self.base.contexts.oddities(contexts)
+        units = self.base.units_of_rows(part.units, contexts)
+        return part._replace(units=units, contexts=contexts if self.base.reads_whole_log else None)
+
+    def rows_to_count(self) -> int | list[int]:
+        """How many rows a horizon counts: of all, or of each segment."""
+        if not self.base.contextual:
+            return self.size
+        base = cast(ArmAlgorithm, self.base)
+        of_units = self.counts(partial(np.bincount, minlength=base.n_units))
+        counts: list[int] = of_units.reshape(base.n_arms, base.n_segments).sum(axis=0).tolist()
+        return counts
 
     def checked_rewards(self, rewards: Floats) -> Floats:
         """Check rewards that were read from a store, and return them on the scale of the base."""
@@ -193,20 +247,21 @@ class BaseLog:
 
     # -- reading it front to back -------------------------------------------------------------------------------
 
-    def parts(self) -> Iterator[Part]:
-        """Iterate over all rows in order, many at a time."""
+    def parts(self, since: int = 0) -> Iterator[Part]:
+        """Iterate over the rows from row `since` on, in order, many at a time."""
         if self.whole is not None:
-            yield self.whole
+            yield self.whole.after(since) if since else self.whole
             return
-        first = 0
-        for rows in self.store.scan():
+        first = since
+        for rows in self.store.scan(since):
             units = self.numbers[rows.codes]
             of_arms = np.flatnonzero(units >= 0)
             allowances = self.allowances_of(
                 units[of_arms], None if rows.allowances is None else rows.allowances[of_arms]
             )
             rewards = self.checked_rewards(rows.rewards[of_arms])
-            yield Part(first + of_arms, units[of_arms], rewards, None, allowances)
+            part = Part(first + of_arms, units[of_arms], rewards, None, allowances)
+            yield self._in_context(part, rows.contexts, of_arms)
             first += len(units)
 
     # -- what is counted ----------------------------------------------------------------------------------------
@@ -220,8 +275,10 @@ class BaseLog:
     def counts(self, count: Callable[[Ints], Ints]) -> Ints:
         """Count the samples of the log by unit or box, with `count`."""
         counts = count(np.empty(0, np.int64))
-        if self.whole is not None:
-            return counts + self.whole.counted(count, slice(None))
+        if self.whole is not None or (self.base.contextual and not self.is_by_segment):
+            for part in self.parts():
+                counts = counts + part.counted(count, slice(None))
+            return counts
         is_arm = self.numbers >= 0
         np.add.at(counts, self.numbers[is_arm], self.store.counts[is_arm])
         return counts

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 import random
 from collections import deque
 from collections.abc import Iterator, Mapping
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from artreplay.compiling import is_component, state_of
+from artreplay.streams import fold
 
 Generator = np.random.Generator | np.random.RandomState | random.Random
 _NAMED = (FunctionType, BuiltinFunctionType, MethodType, ModuleType, type)  # compared by their names alone
+
+_MT19937_BYTES = 4 * 624 + 4  # 624 words, and which is next
 
 
 class Difference(NamedTuple):
@@ -113,7 +117,13 @@ def generators_of(thing: object, depth: int = 4) -> Iterator[Generator]:
             yield from generators_of(part, depth - 1)
 
 
-def reseed_generator(generator: Generator, key: int) -> None:
+def reseed_generators(thing: object, key: int) -> None:
+    """Make each generator that an object keeps draw from a stream of `key` from now on."""
+    for number, generator in enumerate(generators_of(thing)):
+        _reseed(generator, fold(int(key), number))
+
+
+def _reseed(generator: Generator, key: int) -> None:
     """Make a generator draw from the stream of `key` from now on."""
     if isinstance(generator, np.random.Generator):
         generator.bit_generator.state = type(generator.bit_generator)(key).state
@@ -122,9 +132,15 @@ def reseed_generator(generator: Generator, key: int) -> None:
 
 
 def shared_generators() -> tuple[object, object]:
-    """Return the states of the two generators that a whole program shares, in `random` and in `numpy.random`."""
-    numpys: Any = np.random.get_state(legacy=False)["state"]  # noqa: NPY002 (we read its state and do not draw)
-    return random.getstate(), (numpys["key"].tobytes(), numpys["pos"])
+    """Return the states of the two generators that a whole program shares: `random` and `numpy.random`.
+
+    That of NumPy is read from its memory where that is known: to wait for its lock would let other threads run, and
+    draw, between two looks.
+    """
+    bits = cast(Any, np.random).get_bit_generator()
+    if isinstance(bits, np.random.MT19937):
+        return random.getstate(), ctypes.string_at(bits.ctypes.state_address, _MT19937_BYTES)
+    return random.getstate(), repr(bits.state)
 
 
 def _short(value: object) -> str:

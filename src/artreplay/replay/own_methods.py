@@ -14,11 +14,15 @@ _SIGNATURES = {  # for objects, then for components: how it must look, fewest an
     "propose": (("propose(self)", 0, 1), ("propose(self, out)", 1, 2)),
     "update": (("update(self, unit, reward)", 2, 2),) * 2,
 }
+_OF_MODELS = {  # of contexts
+    "score": ("score(self, arm, context, round)", 3, 3),
+    "update": ("update(self, arm, reward, context)", 3, 3),
+}
 
 
-def check_signature(base: object, method: str) -> None:
+def check_signature(base: object, method: str, of_contexts: bool = False) -> None:
     """Refuse a method that does not take the arguments it will be called with."""
-    shape, least, most = _SIGNATURES[method][is_component(base)]
+    shape, least, most = _OF_MODELS[method] if of_contexts else _SIGNATURES[method][is_component(base)]
     try:
         parameters = inspect.signature(getattr(base, method)).parameters.values()
     except (TypeError, ValueError):  # built in

@@ -1,29 +1,31 @@
-"""The three policies: a base algorithm and a way to use its log. `ask` for an action, play it, `tell` its reward."""
+"""What the policies share: a base algorithm and its log. `ask` for an action, play it, `tell` its reward."""
 
 from __future__ import annotations
 
 import copy
 import os
-import sys
-import warnings
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from artreplay.algorithms import Algorithm
+from artreplay.algorithms import Algorithm, ArmValue, ContextRegression
 from artreplay.cells.unit_cells import CellTable, UnitCells, one_cell
 from artreplay.compiling import Flags, Floats, Ints
-from artreplay.errors import InvalidAction, InvalidFile, InvalidHistory, InvalidParameter
-from artreplay.history import Action, Fingerprint, History, Totals
-from artreplay.parameters import checked
-from artreplay.replay.bases import Base, as_base
+from artreplay.errors import InvalidFile, InvalidHistory, InvalidParameter
+from artreplay.history import Action, Fingerprint, Label, Totals
+from artreplay.inspecting import warn_of_log
+from artreplay.replay.bases import Base
 from artreplay.replay.drift import Drift
 from artreplay.replay.drive import Drive
 from artreplay.replay.ledger import Ledger, marks_of, unread_rows
+from artreplay.replay.loading import load_rows, load_totals, take_rounds_in_contexts
 from artreplay.replay.log import AnyHistory, BaseLog, Part, Unknown, checked_history, checked_unknown
+from artreplay.replay.log_warnings import warn_about_contexts, warn_of_short_horizon
+from artreplay.replay.own_models import ModelBase
+from artreplay.replay.question import NOTHING_ASKED, Question, SomeArms, asked_for, checked_samples, told_context
 from artreplay.replay.reader import Reading, open_ledger
-from artreplay.replay.related import RelatedRows, Relation, checked_relation
+from artreplay.replay.related import RelatedRows, Relation
 from artreplay.replay.standing import Cell, Contradiction, cells_of, online_of, used_by_cell
 from artreplay.replay.step import PENDING, ROUND, SERVING, USED
 
@@ -54,15 +56,19 @@ class Policy:
             if self.relation is not None:
                 raise InvalidParameter("a relation and drift do not go together. Leave one of them out")
             base.allow_drift()
+        if base.contextual and self.relation is not None:
+            raise InvalidParameter("a relation and contexts do not go together: leave one of them out")
         self._begin(base, allowances, unknown)
         self._open_log(history, None)
         if isinstance(base, Algorithm) and base.wants_totals:
             base.take_totals(*self.log.totals())
             self.drive.renew()
         if isinstance(base, Algorithm) and base.counts_log and base.log_rows is None:
-            base.count_log(self.log.size)
+            base.count_log(self.log.rows_to_count())
             self.drive.renew()
             warn_of_short_horizon(base, self.log.size)
+        warn_about_contexts(base, self.log)
+        warn_of_log(history)
 
     def _begin(self, base: Base, drift: Drift, unknown: Unknown) -> None:
         """Set everything up that does not need the log."""
@@ -70,7 +76,9 @@ class Policy:
         self.unknown = checked_unknown(unknown)
         self._drift = drift
         self._online = online_of(base.thing)
-        self._loaded = 0  # rows of totals that the base has taken in
+        self._question: Question | None = None  # None while nobody has asked for a context, or among some arms
+        if base.contextual:
+            self._question = NOTHING_ASKED
         self.shows_all = self.kind == "full-start" or (base.reads_whole_log and self.relation is None)
         # A whole log may be read cell by cell only if the order between cells does not matter.
         self._by_cell = not self.shows_all or (base.exact and base.counts_rows and not base.reads_whole_log)
@@ -78,8 +86,16 @@ class Policy:
 
     # -- the two calls ----------------------------------------------------------------------------------------
 
-    def ask(self) -> Action:
+    def ask(self, context: Mapping[str, Any] | None = None, among: Iterable[Any] | None = None) -> Action:
         """Return the action to play next: a unit, or a list of units. It stays the same until the next `tell`.
+
+        Parameters
+        ----------
+        context
+            What is known of the one who asks, by the names of its columns, where the base uses contexts. Another
+            context, or other arms, are another question: its answer takes the place of the pending action.
+        among
+            The arms there are to choose from now, all if it is left out.
 
         >>> import artreplay as ar
         >>> policy = ar.Ignorant(ar.MonUCB(arms=["red", "blue"], horizon=100))
@@ -87,6 +103,8 @@ class Policy:
         ('red', 'red')
         """
         drive = self.drive
+        if context is not None or among is not None or self._question is not None:
+            return self._answer(asked_for(drive.base, context, among))
         units: int = drive.position.item(PENDING)
         if units == 0 or drive.is_busy:
             drive.check_whole()
@@ -94,30 +112,51 @@ class Policy:
             units = drive.settle()
         return drive.base.action(drive.proposed, units, drive.position.item(ROUND))
 
-    def tell(self, action: object, reward: object) -> None:
+    def _answer(self, question: Question) -> Action:
+        """The action for a question: the pending one if the same was asked before."""
+        drive, position = self.drive, self.drive.position
+        drive.check_whole()
+        before = self._question or NOTHING_ASKED
+        units: int = position.item(PENDING)
+        if units == 0 or not question.same(before):
+            self.show_first()
+            if question.context is not None:
+                drive.base.set_context(question.context)
+            self._question = question.after(before)
+            position[PENDING] = position[SERVING] = 0
+            units = drive.settle(None if question.among is None else SomeArms(drive.base, question.among))
+        return drive.base.action(drive.proposed, units, position.item(ROUND))
+
+    def tell(self, action: object, reward: object, context: Mapping[str, Any] | None = None) -> None:
         """Add an action and its reward to the journal.
 
         Parameters
         ----------
         action
-                A unit, or a list of units if the base plays several.
-            reward
-                A number, or one number for each unit of a list, in its order.
+            A unit, or a list of units if the base plays several.
+        reward
+            A number, or one number for each unit of a list, in its order.
+        context
+            The context that the action was played in, where the base uses contexts. It may be left out for the action
+            that was asked for last, if no other context was asked since the last `tell`.
 
-            You may tell any action, whether it was asked for or not. The policy first shows the base the rows of the
-            log that come before it. Everything is checked before anything changes.
+        You may tell any action, whether it was asked for or not. The policy first shows the base the rows of the log
+        that come before it. Everything is checked before anything changes.
 
-            >>> import artreplay as ar
-            >>> policy = ar.Ignorant(ar.MonUCB(arms=["red", "blue"], horizon=100))
-            >>> policy.tell("red", 0.0)
-            >>> policy.rounds
-            1
+        >>> import artreplay as ar
+        >>> policy = ar.Ignorant(ar.MonUCB(arms=["red", "blue"], horizon=100))
+        >>> policy.tell("red", 0.0)
+        >>> policy.rounds
+        1
         """
         drive, base = self.drive, self.drive.base
         if base.is_list(action):
             samples = checked_samples(base, action, reward)
         else:
             samples = [(base.checked_number(action), base.checked_reward(reward))]
+        if context is not None or self._question is not None:
+            self._tell_in(samples, context)
+            return
         drive.enter()
         try:
             self.show_before([unit for unit, _ in samples])
@@ -131,26 +170,50 @@ class Policy:
             raise
         drive.leave()
 
-    def tell_rounds(self, units: Ints, rewards: Floats) -> None:
+    def _tell_in(self, samples: list[tuple[int, float]], context: Any) -> None:
+        """Tell what was played in a context, or after a question about some of the arms."""
+        drive, base, question = self.drive, self.drive.base, self._question or NOTHING_ASKED
+        arms = [unit for unit, _ in samples]
+        known = told_context(base, question, arms, drive.proposed[: drive.position.item(PENDING)], context)
+        units = arms if known is None else [base.in_context(arm, known) for arm in arms]
+        rewards = [reward for _, reward in samples]
+        with drive.whole():
+            self.show_before(units)
+            self._question = NOTHING_ASKED
+            if known is not None:
+                base.set_context(known)
+            if self.log.is_loaded and len(units) == 1:
+                drive.take_rounds(np.array(units), np.array(rewards))  # by machine code, where learning takes long
+            else:
+                drive.take(list(zip(units, rewards, strict=True)))
+            if self._online is not None:
+                self._online.add(units, rewards)
+
+    def tell_rounds(self, units: Ints, rewards: Floats, contexts: Any = None) -> None:
         """Tell many rounds in one call: the number of the arm played in each, and its reward on the scale of the base.
 
         This equals `tell` for each round in turn. It is for algorithms over arms, whose cells never divide, and checks
-        nothing.
+        nothing. `contexts` has the context of each round as the base sees it, if it hears of contexts.
         """
-        with self.drive.whole():
+        drive, base = self.drive, self.drive.base
+        with drive.whole():
+            if base.contextual:
+                units, self._question = base.units_of_rows(units, contexts), NOTHING_ASKED
             self.show_before(np.unique(units).tolist())
-            self.drive.take_rounds(units, rewards)
-            if (online := self._online) is not None:
-                for unit, value in zip(units.tolist(), rewards.tolist(), strict=True):
-                    online.counts[unit] += 1
-                    online.sums[unit] += value
+            if self.log.is_loaded and base.contextual:
+                take_rounds_in_contexts(drive, units, rewards, contexts)
+            else:
+                drive.take_rounds(units, rewards)
+            if self._online is not None:
+                self._online.add(units.tolist(), rewards.tolist())
 
     # -- for decisions that are open at the same time ---------------------------------------------------------
 
-    def choose(self, chooser: Any, round_: int) -> Action:
+    def choose(self, chooser: Any, round_: int, context: Any = None) -> Action:
         """Choose the action of a numbered decision while other decisions are open. Nothing is pending afterwards.
 
         `chooser` proposes in place of the base, and is shown the same rows as the base. With None the base proposes.
+        `context` is one that the base has checked.
         """
         drive = self.drive
         with drive.whole():
@@ -158,6 +221,8 @@ class Policy:
             self.show_first()
             if chooser is not None and self.used != used:
                 chooser.renew()
+            if context is not None:
+                drive.base.set_context(context)
             drive.position[ROUND], drive.position[PENDING], drive.position[SERVING] = round_, 0, 0
             units = drive.settle(chooser)
             drive.position[PENDING] = 0
@@ -197,7 +262,7 @@ class Policy:
         self._check_growth(history, fingerprint, before.is_totals, before.history)
         self._open_log(history, self.marks() if fingerprint.rows else None)
         if history.n_rows > fingerprint.rows and isinstance(base, Algorithm) and base.log_rows is not None:
-            said_before = base.why_horizon_is_short(max(before.size, base.log_rows)) is not None
+            said_before = base.why_horizon_is_short(max(before.size, *np.atleast_1d(base.log_rows))) is not None
             if not said_before:
                 warn_of_short_horizon(base, self.log.size)
 
@@ -221,7 +286,10 @@ class Policy:
         """Continue from a policy over the same arms without the last one. The bases already know the same."""
         marks = before.marks()
         self.drive.position[:] = before.drive.position
-        self._open_log(before.log.history, marks if before.log.is_totals else np.insert(marks, -1, 0))
+        self._open_log(
+            before.log.history,
+            marks if before.log.is_loaded else np.insert(marks, -1, np.zeros(self.drive.base.n_segments)),
+        )
         if self._online is not None and before._online is not None:
             self._online.go_on_from(before._online)
 
@@ -233,23 +301,24 @@ class Policy:
         """Check a log and queue its unread rows. If that fails, the policy stays as it was."""
         drive, base = self.drive, self.drive.base
         log = BaseLog(base, history, self.unknown, self._drift)
-        if self.relation is None and not (self._by_cell and log.is_readable_by(self._cells(log))):
+        is_kept = self.relation is None and log.is_loaded
+        if self.relation is None and not is_kept and not (self._by_cell and log.is_readable_by(self._cells(log))):
             log = log.in_memory()
-        first_row, reader = 0, None
+        reader = None
         ledger: Ledger | RelatedRows = drive.ledger
         if self.relation is not None:
             ledger = RelatedRows(base, log, self.relation, marks)
             left = len(ledger.rows) - len(ledger.used_rows())
-        elif log.is_totals:
-            first_row = 0 if marks is None else int(marks[0])
-            left = log.samples_after(first_row)
+        elif log.is_loaded:
+            log.loaded = 0 if marks is None else int(marks[0])
+            left = log.samples_after(log.loaded)
         else:
             ledger, reader = open_ledger(log, self._cells(log), self._counts, marks, self.shows_all)
             left = unread_rows(ledger)
         if log.whole is not None and left != log.size - self.used:
             raise InvalidFile("the marks in the file do not agree with its number of used rows")
         with drive.whole():
-            self.log, self.skipped, self._loaded = log, log.skipped, first_row
+            self.log, self.skipped = log, log.skipped
             drive.replace(ledger, reader)
             drive.position[SERVING] = 0
             base.log_changed()
@@ -264,10 +333,12 @@ class Policy:
     def show_first(self) -> None:
         """Show the whole log if this policy does that, and load totals in any case."""
         log = self.log
-        if not (log.is_totals or self.shows_all) or self.used >= log.size:
+        if not (log.is_loaded or self.shows_all) or self.used >= log.size:
             return  # the size comes last, because a database must count its rows for it
         if log.is_totals:
-            self._load_totals(log)
+            load_totals(self.drive, log)
+        elif log.is_loaded:
+            load_rows(self.drive, log)
         else:
             self.drive.read_to_end(self._one_of_each_cell(log))
 
@@ -282,29 +353,21 @@ class Policy:
 
     def show_before(self, units: list[int]) -> None:
         """Show the unread rows that come before a round with these units: those of their cells, or the whole log."""
-        if self.shows_all or self.log.is_totals:
+        if self.shows_all or self.log.is_loaded:
             self.show_first()
         elif self.drive.base.reads_cell_before_tell and self.drive.has_unread(units):
             self.drive.read_to_end(units)
-
-    def _load_totals(self, log: BaseLog) -> None:
-        """Let the base take in the remaining rows of totals, in order."""
-        for row, unit, samples, total in log.totals_after(self._loaded):
-            with self.drive.whole():
-                self.drive.load(unit, samples, total)
-                self._loaded = row + 1
-        self.drive.renew()
 
     def marks(self) -> Ints:
         """Return the marks, which say which rows are used: those before the mark of the cell they lie in.
 
         A mark counts rows of its cell where cells are arms, and is a row number of the log where cells are boxes. With
-        a relation, this returns the numbers of the used rows. For totals it returns how many rows of the table were
-        loaded.
+        a relation, this returns the numbers of the used rows. For a log that is loaded it returns how many rows
+        were.
         """
         ledger = self.drive.ledger
-        if self.log.is_totals:
-            return np.array([self._loaded], np.int64)
+        if self.log.is_loaded:
+            return np.array([self.log.loaded], np.int64)
         if isinstance(ledger, RelatedRows):
             return ledger.used_rows()
         return marks_of(ledger, self._cells(self.log).parent)
@@ -312,8 +375,8 @@ class Policy:
     def used_parts(self) -> Iterator[tuple[Part, Flags]]:
         """Iterate over all rows of the log in order, and say which of them were shown."""
         log, marks = self.log, self.marks()
-        if log.is_totals:
-            return iter([(part, part.rows < marks[0]) for part in log.parts()])
+        if log.is_loaded:
+            return ((part, part.rows < marks[0]) for part in log.parts())
         if self.relation is not None:
             return iter([(part, np.isin(part.rows, marks)) for part in log.parts()])
         return log.used(marks, self._cells(log).of, self._counts)
@@ -328,7 +391,7 @@ class Policy:
     @property
     def history(self) -> AnyHistory | None:
         """The log, or None if the policy has none."""
-        return None if self.kind == Ignorant.kind else self.log.history
+        return self.log.history
 
     @property
     def reading(self) -> Reading:
@@ -384,12 +447,30 @@ class Policy:
         """
         return cells_of(self)
 
+    def values(self, context: Mapping[str, Any] | None = None) -> dict[Label, ArmValue]:
+        """What each arm is worth in a context, where the base says so; the log is read first.
+
+        Parameters
+        ----------
+        context
+            What is known of the one who asks, by the names of its columns.
+        """
+        drive = self.drive
+        if not isinstance(drive.base, (ContextRegression, ModelBase)):
+            raise InvalidParameter(
+                f"values(context=...) needs a ContextRegression, got {self.base!r}. cells() says what arms are worth"
+            )
+        drive.check_whole()
+        self.show_first()
+        return drive.base.values(context, self.rounds)
+
     def contradictions(self) -> list[Contradiction]:
         """List the arms whose online rewards contradict the log beyond chance and allowances. See `Contradiction`.
 
         The mean of the online rewards is compared with the mean of the logged rows that were shown. An arm that is
         hardly ever played, because the log makes it look bad, goes unnoticed. Points have no contradictions, because
-        the log and the policy may have played different places within a box.
+        the log and the policy may have played different places within a box. A
+        `ContextRegression` returns the arms whose log it no longer trusts.
 
         >>> import artreplay as ar
         >>> policy = ar.FullStart(ar.KLUCB(2, horizon=100), ar.History([0] * 50, [1.0] * 50))
@@ -398,6 +479,8 @@ class Policy:
         >>> [found.unit for found in policy.contradictions()]
         [0]
         """
+        if isinstance(self.drive.base, ContextRegression):
+            return [Contradiction(*row) for row in self.drive.base.contradicted()]
         return [] if self._online is None else self._online.contradictions()
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -419,143 +502,3 @@ class Policy:
     def __repr__(self) -> str:
         name = type(self).__name__
         return f"<{name} of {self.base!r}: {self.rounds} rounds, {self.used} of {self.log.size} rows used>"
-
-
-class Ignorant(Policy):
-    """Plays the base alone, without a log.
-
-    Parameters
-    ----------
-    base
-        An algorithm of this package, or your own component or object.
-
-    >>> import artreplay as ar
-    >>> policy = ar.Ignorant(ar.MonUCB(3, horizon=100))
-    >>> policy.ask()
-    0
-    >>> policy.tell(0, 0.0)
-    >>> policy.rounds, policy.used
-    (1, 0)
-    """
-
-    kind = "ignorant"
-
-    @checked
-    def __init__(self, base: object) -> None:
-        new = as_base(base)
-        self._begin(new, Drift(0.0, new), "error")
-        self._open_log(History([], []), None)
-
-    def extend(self, history: AnyHistory) -> None:
-        """Refuse, because an Ignorant policy has no log."""
-        raise InvalidParameter("an Ignorant policy has no log to extend. Type ar.ArtificialReplay(base, history).")
-
-    def show_before(self, units: list[int]) -> None:
-        """Do nothing, because there is no log."""
-
-
-class FullStart(Policy):
-    """Shows the base the whole log, row by row and in order, before the first proposal.
-
-    Parameters
-    ----------
-    base
-        An algorithm of this package, or your own component or object.
-    history
-        The log: a `History`, `Totals`, or a log from `open_history`.
-    drift
-        How far the mean of a logged row may lie from today's, in units of the reward. Give a number, or a dict of
-        numbers by arm.
-    unknown
-        What to do with rows whose label is not an arm: "error" refuses the log, "skip" leaves the rows out.
-
-    The policy reads the log at the first `ask` or `tell`. A base over arms that is marked as exact gets it arm by arm,
-    because the order between arms does not matter then. The paper loads one count and one sum per arm instead. For
-    that, start from totals: `FullStart(base, ar.Totals.of(history))`. That is *not* the same algorithm. An index that
-    is a running minimum depends on the order of rows, so Artificial Replay of the rows is not exact against it.
-
-    >>> import artreplay as ar
-    >>> policy = ar.FullStart(ar.MonUCB(2, horizon=10), ar.History([0, 0, 0, 0, 0, 0, 1], [0, 0, 0, 0, 0, 0, 1]))
-    >>> policy.used
-    0
-    >>> policy.ask(), policy.used
-    (1, 7)
-    """
-
-    kind = "full-start"
-
-    @checked
-    def __init__(self, base: object, history: AnyHistory, *, drift: object = 0.0, unknown: Unknown = "error") -> None:
-        super().__init__(as_base(base), history, drift, unknown)
-
-
-class ArtificialReplay(Policy):
-    """Shows the base an unread row of the log instead of playing, whenever the log has one for what the base proposes.
-
-    Parameters
-    ----------
-    base
-        An algorithm of this package, or your own component or object.
-    history
-        The log: a `History`, `Totals`, or a log from `open_history`.
-    relation
-        A callable `(logged_unit, proposed_unit, base) -> bool` that replaces the base's cells.
-    drift
-        How far the mean of a logged row may lie from today's, in units of the reward. Give a number, or a dict of
-        numbers by arm.
-    unknown
-        What to do with rows whose label is not an arm: "error" refuses the log, "skip" leaves the rows out.
-
-    A proposal becomes the action only when none of its cells has an unread row. For a base that is marked as exact,
-    every decision is the one that Full Start makes over the same journal. A base that says `reads_whole_log = True` is
-    shown the whole log first, so any rule is exact. Totals are loaded first, too.
-
-    >>> import artreplay as ar
-    >>> history = ar.History(["red", "red", "blue", "blue"], [0, 0, 1, 1])
-    >>> policy = ar.ArtificialReplay(ar.MonUCB(arms=["red", "blue"], horizon=2), history)
-    >>> policy.ask(), policy.used, policy.unused
-    ('blue', 4, 0)
-    >>> policy.tell("blue", 1.0)
-    """
-
-    kind = "artificial-replay"
-
-    @checked
-    def __init__(
-        self,
-        base: object,
-        history: AnyHistory,
-        relation: Relation | None = None,
-        *,
-        drift: object = 0.0,
-        unknown: Unknown = "error",
-    ) -> None:
-        self.relation = checked_relation(relation)
-        super().__init__(as_base(base, plain=relation is not None), history, drift, unknown)
-
-
-def checked_samples(base: Base, action: object, reward: Any) -> list[tuple[int, float]]:
-    """Check an action that is a list. Return its units with the reward of each."""
-    if isinstance(action, tuple) and hasattr(action, "level"):
-        raise InvalidAction(f"the action must be a list of units, got {action!r} alone. Put it in a list")
-    if not isinstance(action, (list, tuple, np.ndarray)) or len(action) == 0:
-        raise InvalidAction(f"the action must be a list of units, got {action!r}")
-    if not hasattr(reward, "__len__") or isinstance(reward, (str, bytes)) or len(reward) != len(action):
-        raise InvalidAction(f"there must be one reward per unit, got {len(action)} units and rewards {reward!r}")
-    numbers = [base.checked_number(unit) for unit in action]
-    return list(zip(numbers, [base.checked_reward(value) for value in reward], strict=True))
-
-
-def warn_of_short_horizon(base: Algorithm, rows: int) -> None:
-    """Warn of a horizon that is too short for the arms or for the rows of the log, and say what that does."""
-    why = base.why_horizon_is_short(rows)
-    if why is not None:
-        warnings.warn(why, stacklevel=_callers_level())
-
-
-def _callers_level() -> int:
-    """Return the stack level of the first caller outside this package, so that a warning names the user's line."""
-    level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith("artreplay."):
-        level, frame = level + 1, frame.f_back
-    return level

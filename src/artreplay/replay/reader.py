@@ -115,10 +115,11 @@ class Reader:
         self._requests += 1
         first = self._first_rows
         rows = min(max(first * self._requests**2 // _SLOWNESS, first), _MAX_ROWS) if not self._whole else _MAX_ROWS
-        some = slice(cell + 1, cell + 1 + min(rows // 4, _MAX_CELLS))
+        step = self.log.base.n_segments  # the cells of one segment lie this far from each other
+        some = slice(cell + step, cell + step + step * min(rows // 4, _MAX_CELLS), step)
         share = _REFILL_SHARE if self._requests < _MANY_REQUESTS else 1
         few = ledger.stop[some] - ledger.start[some] <= ledger.read_until[some] // share
-        along = np.flatnonzero(few & (ledger.left[some] > 0) & (self._code[some] >= 0)) + cell + 1
+        along = np.flatnonzero(few & (ledger.left[some] > 0) & (self._code[some] >= 0)) * step + cell + step
         cells = np.concatenate([[cell], along])
         ends = ledger.read_until[cells]
         left = np.full(len(cells), _MAX_ROWS) if self.counts is None else self.counts[cells] - ends

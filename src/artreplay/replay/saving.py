@@ -19,14 +19,16 @@ from artreplay.algorithms.bounds import tabulate
 from artreplay.algorithms.psi import BernoulliKL, Hoeffding, SubGaussian
 from artreplay.compiling import arrays_of, overwrite, scalars_of
 from artreplay.errors import ArtReplayError, CannotSave, InvalidFile, InvalidParameter, checked_count
-from artreplay.history import Fingerprint, History
+from artreplay.history import Contexts, Fingerprint, History
 from artreplay.replay.bases import Base, ObjectBase, as_base
 from artreplay.replay.certified import rule_of, with_rule
 from artreplay.replay.drift import Drift
 from artreplay.replay.log import AnyHistory
-from artreplay.replay.policy import ArtificialReplay, FullStart, Ignorant, Policy
+from artreplay.replay.policy import Policy
+from artreplay.replay.question import Question
 from artreplay.replay.related import Relation, checked_relation
 from artreplay.replay.step import PENDING, SAVE_SIZE
+from artreplay.replay.three_policies import ArtificialReplay, FullStart, Ignorant
 from artreplay.whole_files import write_whole
 
 FORMAT = 6
@@ -106,6 +108,7 @@ def _loaded(file: Path | io.BytesIO, history: AnyHistory | None, base: object, r
         if policy._online is not None:
             policy._online.restore(arrays)
         _restore_position(policy, document, arrays)
+        _restore_question(policy, document["question"])
         fingerprint, marks = _load_fingerprint(document["history"], arrays)
         log = History([], []) if history is None else history
         policy.resume(log, fingerprint, marks, bool(document["history"]["totals"]))
@@ -149,6 +152,7 @@ def _described(policy: Policy) -> tuple[Json, Arrays]:
         "policy": policy.kind,
         "base": _describe_base(policy.drive.base, arrays),
         "pending": _describe_pending(policy),
+        "question": None if policy._question is None else encode(list(policy._question)),
         "drift": {"given": policy._drift.value, "from_log": policy._drift.from_log},
         "history": {
             "rows": fingerprint.rows,
@@ -210,7 +214,9 @@ def _load_base(document: Json, arrays: Arrays, thing: object, plain: bool) -> Ba
     if _drift_again(document, base).is_there:
         base.allow_drift()
     if isinstance(base, Algorithm) and entry["log rows"] is not None:
-        base.count_log(checked_count("log rows", entry["log rows"], least=0))
+        rows = entry["log rows"]
+        each = [checked_count("log rows", one, least=0) for one in (rows if isinstance(rows, list) else [rows])]
+        base.count_log(each if isinstance(rows, list) else each[0])
     if isinstance(base, ObjectBase):
         if not hasattr(base.thing, "restore"):
             raise InvalidParameter(f"base= must offer restore(state), and {name} does not")
@@ -278,6 +284,17 @@ def _restore_position(policy: Policy, document: Json, arrays: Arrays) -> None:
     if not fits or not all(type(number) is int and base.may_propose(number) for number in numbers):
         raise InvalidFile("the pending action in the file does not fit its algorithm")
     drive.proposal[: len(numbers)] = numbers
+
+
+def _restore_question(policy: Policy, asked: Json) -> None:
+    base = policy.drive.base
+    if asked is None:
+        return
+    question = Question(*decode(asked))
+    fits = question.context is None or (base.contextual and base.is_context(question.context))
+    if not fits or not all(base.may_propose(number) for number in question.among or ()):
+        raise InvalidFile("the question in the file does not fit its algorithm")
+    policy._question = question
 
 
 def _load_fingerprint(entry: Json, arrays: Arrays) -> tuple[Fingerprint, np.ndarray[Any, Any]]:
@@ -353,6 +370,8 @@ def encode(value: Any) -> Json:
         return {"$bytes": value.hex()}
     if isinstance(value, dict) and all(isinstance(key, str) and not key.startswith("$") for key in value):
         return {key: encode(item) for key, item in value.items()}
+    if isinstance(value, Contexts):
+        return {"$contexts": value.as_dict()}
     if _is_spec(value):
         return {"$spec": type(value).__name__, "fields": dataclasses.asdict(value)}
     raise CannotSave(f"{value!r} of type {type(value).__name__} cannot be saved as JSON")
@@ -370,6 +389,8 @@ def decode(value: Json) -> Any:
         return tuple(decode(item) for item in value["$tuple"])
     if "$bytes" in value:
         return bytes.fromhex(value["$bytes"])
+    if "$contexts" in value:
+        return Contexts.from_dict(value["$contexts"])
     if "$spec" in value:
         return _SPECS[value["$spec"]](**value["fields"])
     return {key: decode(item) for key, item in value.items()}

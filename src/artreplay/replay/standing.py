@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from artreplay.algorithms import ArmAlgorithm, PointAlgorithm, PsiUCB
+from artreplay.algorithms import ArmAlgorithm, ContextRegression, PointAlgorithm, PsiUCB
 from artreplay.algorithms.drift_indices import CHANCE_NATS, DriftIndex
 from artreplay.algorithms.psi import SubGaussian
 from artreplay.cells import Box
@@ -31,6 +31,8 @@ class Cell:
 
     In a tree, `count` and `mean` include samples that a box inherited from the box it was split from. These may lie
     elsewhere in that box, and its siblings count them too. `logged` and `used` count rows within the box itself.
+
+    Where contexts make segments, `unit` is a tuple of the arm and the values of the segment columns.
 
     >>> import artreplay as ar
     >>> policy = ar.FullStart(ar.MonUCB(2, horizon=100), ar.History([0, 1, 1], [1.0, 0.0, 0.5]))
@@ -81,8 +83,8 @@ def cells_of(policy: Policy) -> list[Cell]:
         names = [base.box_of(number) for number in numbers.tolist()]
         counted = partial(samples_in, base.lattice, numbers)
     else:
-        names = base.arms
-        counted = partial(np.bincount, minlength=base.n_arms)
+        names = [base.unit_name(number) for number in range(base.n_units)]
+        counted = partial(np.bincount, minlength=base.n_units)
     used = used_counts(policy, counted)
     logged = policy.log.counts(counted)
     columns = (names, count.tolist(), mean.tolist(), index.tolist(), logged.tolist(), used.tolist())
@@ -101,7 +103,8 @@ def used_by_cell(policy: Policy) -> dict[Hashable, int]:
     members: dict[int, list[int]] = {}
     for unit, cell in zip(units.tolist(), cells.of(units).tolist(), strict=True):
         members.setdefault(cell, []).append(unit)
-    groups = [([base.unit(number) for number in numbers], int(used[numbers].sum())) for numbers in members.values()]
+    name = base.unit_name if isinstance(base, ArmAlgorithm) else base.unit
+    groups = [([name(number) for number in numbers], int(used[numbers].sum())) for numbers in members.values()]
     return {arms[0] if len(arms) == 1 else tuple(arms): count for arms, count in groups}
 
 
@@ -156,12 +159,18 @@ class Online:
     """
 
     def __init__(self, base: ArmAlgorithm) -> None:
-        self.counts, self.sums = [0] * base.n_arms, [0.0] * base.n_arms
+        self.counts, self.sums = [0] * base.n_units, [0.0] * base.n_units
         # The base may have learnt something before it got a log.
         self.counts_before, self.sums_before = base.tally.counts.tolist(), base.tally.totals.tolist()
         self._base = base
         psi = base.psi if isinstance(base, PsiUCB) else None
         self._spread = 2.0 * psi.sigma if isinstance(psi, SubGaussian) else 1.0
+
+    def add(self, units: list[int], rewards: list[float]) -> None:
+        """Add what was told of some units."""
+        for unit, reward in zip(units, rewards, strict=True):
+            self.counts[unit] += 1
+            self.sums[unit] += reward
 
     def go_on_from(self, before: Online) -> None:
         """Take over the rewards of the first arms."""
@@ -187,7 +196,7 @@ class Online:
         for at in np.flatnonzero(np.abs(online_mean - logged_mean) > chance + allowed).tolist():
             one, other = (float(base.unscaled(mean[at])) for mean in (online_mean, logged_mean))
             arm = arms[at]
-            cells.append(Contradiction(base.arms[arm], one, int(played[arm]), other, int(logged[arm])))
+            cells.append(Contradiction(base.unit_name(arm), one, int(played[arm]), other, int(logged[arm])))
         return cells
 
     def kept(self) -> dict[str, Ints | Floats]:
@@ -205,7 +214,7 @@ class Online:
 
 def online_of(base: object) -> Online | None:
     """Return an `Online` for a base over arms, if it is known how far chance can spread its rewards, else None."""
-    if not isinstance(base, ArmAlgorithm):
+    if not isinstance(base, ArmAlgorithm) or isinstance(base, ContextRegression):
         return None
     is_bounded = base.reward_range[1] < math.inf or (isinstance(base, PsiUCB) and isinstance(base.psi, SubGaussian))
     return Online(base) if is_bounded else None

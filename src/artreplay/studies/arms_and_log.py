@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,21 +11,24 @@ from typing import Any
 import numpy as np
 
 from artreplay.errors import InvalidParameter, StudyRefused, checked_count
-from artreplay.history import History, Label, StoredLog, Totals, open_history
+from artreplay.history import Contexts, History, Label, StoredLog, Totals, open_history
 from artreplay.history.labels import plain_label
 from artreplay.history.source_of import source_of
 from artreplay.history.sources import as_columns
-from artreplay.replay import AnyHistory, checked_unknown, encode, warn_of_short_horizon
+from artreplay.inspecting import warn_of_log
+from artreplay.replay import AnyHistory, Cell, checked_unknown, encode, warn_about_contexts, warn_of_short_horizon
 from artreplay.studies.settings import (
     AnyDrift,
     Arm,
     Settings,
+    check_memory,
     checked_features,
     checked_note,
     drift_as_json,
     first_policy,
     new_base,
 )
+from artreplay.studies.study_contexts import context_of
 from artreplay.studies.study_journal import Entry, Journal
 from artreplay.studies.study_log import description, packed_rows
 from artreplay.studies.study_state import StudyState
@@ -46,11 +50,14 @@ def check_start(settings: Settings, base: Any, log: AnyHistory | None) -> Settin
     base.count_log(0)  # a study makes its policy before the log is opened
     policy = first_policy(settings, base)
     view = None if log is None else policy.check_extends(log)
+    warn_of_log(log)
+    if view is not None:
+        warn_about_contexts(view.base, view)
     if not base.counts_log:
         return settings
-    rows = 0 if view is None else view.size
+    rows = 0 if view is None else view.rows_to_count()
     base.count_log(rows)
-    warn_of_short_horizon(base, rows)
+    warn_of_short_horizon(base, 0 if view is None else view.size)
     return replace(settings, log_rows=rows)
 
 
@@ -70,7 +77,7 @@ def add_arm(state: StudyState, label: Label, features: Sequence[float] | None) -
         raise StudyRefused(f"{label!r} is already an arm of this study")
     row = checked_features(state.base.thing, features)
     body = json.dumps([[encode(label), row]])
-    new_base(state.settings, [*state.arms, Arm(label, row)])  # raises an error if the arm does not fit
+    check_memory(new_base(state.settings, [*state.arms, Arm(label, row)]))  # or the arm does not fit otherwise
     before = state.fold_at_hand
     state.enter("arms", body=body)
     state.grow_fold(before)
@@ -117,11 +124,19 @@ def extend(state: StudyState, log: AnyHistory) -> None:
     state.enter("log", body=json.dumps(description(log)))
 
 
-def change(state: StudyState, unknown: str | None, drift: AnyDrift | None, note: dict[str, Any] | None) -> None:
-    """Treat the log differently and fold the journal again, or keep another note."""
+def change(
+    state: StudyState,
+    unknown: str | None,
+    drift: AnyDrift | None,
+    note: dict[str, Any] | None,
+    contexts: Contexts | None = None,
+) -> None:
+    """Treat the log or contexts differently and fold the journal again, or keep another note."""
     changes: dict[str, Any] = {} if unknown is None else {"unknown": checked_unknown(unknown)}
     changes |= {} if drift is None else {"drift": drift_as_json(drift)}
     settings = replace(state.settings, **changes)
+    if contexts is not None:
+        settings = _with_contexts(state, settings, contexts)
     note = None if note is None else checked_note(note)
     if settings != state.settings:
         policy, fold = first_policy(settings, new_base(settings, state.arms)), state.fold()
@@ -134,12 +149,30 @@ def change(state: StudyState, unknown: str | None, drift: AnyDrift | None, note:
         state.enter("note", body=json.dumps(note))
 
 
+def _with_contexts(state: StudyState, settings: Settings, contexts: Contexts) -> Settings:
+    """Return the settings with other contexts, unless the log or a context in the journal does not fit them."""
+    if not isinstance(contexts, Contexts):
+        raise InvalidParameter(f"must be an ar.Contexts, got {contexts!r}", parameter="contexts")
+    if not state.base.contextual:
+        raise StudyRefused(f"the {settings.algorithm} of this study has no contexts to change")
+    settings = replace(settings, parameters=settings.parameters | {"contexts": encode(contexts)}, log_rows=None)
+    base = new_base(settings, state.arms)
+    check_memory(base)
+    for entry in state.journal.read(kinds=("decision", "observation")):
+        contexts.encode_one(context_of(entry) or {}, complete=False)
+    if not base.counts_log:
+        return settings
+    log = state.fold().log
+    base.count_log(0)
+    view = None if log is None else first_policy(settings, base).check_extends(log)
+    return replace(settings, log_rows=0 if view is None else view.rows_to_count())
+
+
 def set_horizon(state: StudyState, horizon: int) -> None:
     """Fold the journal again with another horizon."""
-    policy = state.fold().policy
-    rows = policy.used + policy.unused
-    settings = state.settings.with_horizon(checked_count("horizon", horizon), len(state.arms), rows)
-    warn_of_short_horizon(new_base(settings, state.arms), rows)
+    log = state.fold().policy.log
+    settings = state.settings.with_horizon(checked_count("horizon", horizon), len(state.arms), log.rows_to_count())
+    warn_of_short_horizon(new_base(settings, state.arms), log.size)
     state.expire()
     _fold_again(state, settings)
 
@@ -212,15 +245,23 @@ class ArmState:
 def arms_of(state: StudyState) -> list[ArmState]:
     """Return what is known of each arm of a study now."""
     state.check_arms("arms()")
-    cells = state.settled().cells()
+    cells, segments = state.settled().cells(), state.base.n_segments
     open_ = state.fold().pending.count_units()
     return [
-        ArmState(
-            arm.label, arm.retired, cell.logged, cell.used, cell.count - cell.used, cell.mean, cell.index,
-            open_[number],
-        )
-        for number, (arm, cell) in enumerate(zip(state.arms, cells, strict=True))
-    ]  # fmt: skip
+        _arm_state(arm, cells[first : first + segments], sum(open_[unit] for unit in range(first, first + segments)))
+        for arm, first in zip(state.arms, range(0, len(cells), segments), strict=True)
+    ]
+
+
+def _arm_state(arm: Arm, cells: Sequence[Cell], open_: int) -> ArmState:
+    """Return what is known of an arm in all segments together. Only a single cell has an index."""
+    count, used = sum(cell.count for cell in cells), sum(cell.used for cell in cells)
+    total = sum(cell.mean * cell.count for cell in cells if cell.count)
+    mean, index = total / count if count else math.nan, math.nan
+    if len(cells) == 1:
+        mean, index = cells[0].mean, cells[0].index
+    logged = sum(cell.logged for cell in cells)
+    return ArmState(arm.label, arm.retired, logged, used, count - used, mean, index, open_)
 
 
 def facts_of(state: StudyState) -> dict[str, Any]:
@@ -241,5 +282,20 @@ def facts_of(state: StudyState) -> dict[str, Any]:
         "decisions": {name: count for name, count in states.items() if count},
         "observations": counts["observation"],
         "late": counts["late"],
+        "contexts": _facts_of_contexts(state),
         "log": {"rows": policy.used + policy.unused, "used": policy.used, "skipped": policy.skipped},
+    }
+
+
+def _facts_of_contexts(state: StudyState) -> dict[str, Any] | None:
+    """Say which contexts the algorithm has, and how many came with other columns. None if it hears of none."""
+    contexts = state.base.contexts
+    if contexts is None:
+        return None
+    return {
+        "columns": contexts.columns,
+        "segments": contexts.segments,
+        "fingerprint": contexts.fingerprint,
+        "absent": state.odd_columns("absent"),
+        "unknown": state.odd_columns("unknown"),
     }

@@ -29,6 +29,7 @@ from artreplay.studies.decisions import (
     stories,
     value_of,
 )
+from artreplay.studies.study_contexts import context_details, context_of, known_context, list_of_contexts
 from artreplay.studies.study_journal import Entry
 from artreplay.studies.study_state import StudyState
 
@@ -36,32 +37,44 @@ LONGEST_NUMBER = 18  # a number with more digits does not fit into a database co
 
 
 def decide(
-    state: StudyState, request: str | None, among: Sequence[Label] | None, count: int | None
+    state: StudyState,
+    request: str | None,
+    among: Sequence[Label] | None,
+    count: int | None,
+    context: Any = None,
+    contexts: Any = None,
 ) -> Decision | list[Decision]:
     """Make one decision, or several. An earlier call with the same request id gets its decisions again."""
-    many = 1 if count is None else checked_count("count", count)
-    requests = _requests(request, many, count is not None)
+    given = [context] * (1 if count is None else checked_count("count", count))
+    if contexts is not None:
+        if count is not None or context is not None:
+            other = "context" if count is None else "count"
+            raise InvalidParameter("must be left out, because contexts has one for each decision", parameter=other)
+        given = list_of_contexts(contexts)
+    is_list, many = count is not None or contexts is not None, len(given)
+    requests = _requests(request, many, is_list)
+    known = [known_context(state.base, one) for one in given]
     state.expire()
     available = state.available(among)
     if (earlier := _decided(state, requests)) is not None:
-        return earlier[0] if count is None else earlier
+        return earlier if is_list else earlier[0]
     number, fold = state.counts["decisions"], state.fold()
     _warn_past_horizon(state, number + many)  # before anything changes, because users may turn warnings into errors
     actions: list[Action] = []
     try:
-        for place in range(number, number + many):
-            actions.append(fold.decide(place, available))
-            fold.pending.open(place + 1, fold.numbers(actions[-1]))
+        for place, one in enumerate(known, number):
+            encoded = None if one is None else one.encoded
+            actions.append(fold.decide(place, available, encoded))
+            fold.pending.open(place + 1, fold.numbers(actions[-1], encoded))
     except BaseException:  # the log could not be read, or Ctrl-C was pressed, so none was made
         for place in range(number, number + len(actions)):
             fold.pending.close(place + 1)
         raise
     among_entries = [] if among is None else [encode(plain_label(label)) for label in among]
-    for action, one in zip(actions, requests, strict=True):
-        _enter_decision(state, action, one, among_entries)
+    for action, id_, at in zip(actions, requests, known, strict=True):
+        _enter_decision(state, action, id_, among_entries, {} if at is None else at.details())
     decisions = [decision_of(state.open[number + place], state.arms) for place in range(1, many + 1)]
-    state.keep_snapshot_if_due()
-    return decisions[0] if count is None else decisions
+    return decisions if is_list else decisions[0]
 
 
 def _decided(state: StudyState, requests: list[str] | list[None]) -> list[Decision] | None:
@@ -75,11 +88,13 @@ def _decided(state: StudyState, requests: list[str] | list[None]) -> list[Decisi
     return decisions
 
 
-def _enter_decision(state: StudyState, action: Action, request: str | None, among: list[Any]) -> None:
+def _enter_decision(
+    state: StudyState, action: Action, request: str | None, among: list[Any], details: dict[str, Any]
+) -> None:
     number = state.counts["decisions"] + 1
     unit = state.numbers[cast(Label, action)] if state.plays_one_arm else None
     body: dict[str, Any] = {} if unit is not None else {"action": action_as_json(action)}
-    body |= {"among": among} if among else {}
+    body |= ({"among": among} if among else {}) | details
     state.enter(
         "decision",
         decision=number,
@@ -110,7 +125,8 @@ def reward(state: StudyState, id_: str, value: object) -> StudyRefused | None:
             raise _is_final(id_, before, checked)
         if before is None:
             kind = "waiting" if state.settings.close == "window" else "reward"
-            state.enter_value(kind, decision.action, checked, state.open[number].unit, decision=number)
+            made = state.open[number]
+            state.enter_value(kind, decision.action, checked, made.unit, context_details(made), decision=number)
         return None
     if decision.state == "void":
         raise StudyRefused(f"decision {id_} was taken out and takes no reward")
@@ -134,7 +150,7 @@ def void(state: StudyState, id_: str) -> None:
     state.enter("void", decision=decision.number, body=None if outcome is None else outcome.kind)
 
 
-def observe(state: StudyState, action: Action, value: object, request: str | None) -> None:
+def observe(state: StudyState, action: Action, value: object, request: str | None, context: Any = None) -> None:
     """Take in the reward of an action that nobody asked for."""
     several = state.base.proposes_list
     action = list(action) if several and isinstance(action, (list, tuple)) else action
@@ -143,14 +159,17 @@ def observe(state: StudyState, action: Action, value: object, request: str | Non
         raise InvalidAction(f"the action must be a list of units, got {action!r}")
     numbers = [state.base.checked_number(unit) for unit in units]
     checked = _checked_value(state, action, value)
+    at = known_context(state.base, context)
+    details = {} if at is None else at.details()
     state.expire()
     (name,) = _requests(request, 1, False)
     for known in [] if name is None else state.journal.read(kinds=("observation",), request=name):
-        before = (action_as_json(action_of(known, state.arms)), value_of(known))
-        if before != (action_as_json(action), checked):
+        before = (action_as_json(action_of(known, state.arms)), value_of(known), context_of(known))
+        if before != (action_as_json(action), checked, details.get("context")):
             raise StudyRefused(f"request {request!r} already observed something else, and that is final")
         return
-    state.enter_value("observation", action, checked, numbers[0] if state.plays_one_arm else None, request=name)
+    unit = numbers[0] if state.plays_one_arm else None
+    state.enter_value("observation", action, checked, unit, details, request=name)
 
 
 def find_decision(state: StudyState, id_: str) -> tuple[Decision, Entry | None]:

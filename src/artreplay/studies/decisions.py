@@ -16,6 +16,7 @@ from artreplay.history import Action, Allocation, Unit
 from artreplay.history.labels import plain_label
 from artreplay.replay import decode, encode
 from artreplay.studies.settings import Arm
+from artreplay.studies.study_contexts import context_of
 from artreplay.studies.study_journal import Entry
 
 Value = float | list[float]  # the reward of one unit, or of each unit of a list
@@ -42,6 +43,7 @@ class Decision:
     asked: datetime
     number: int  # counted from 1
     state: str = "open"  # "open", "rewarded", "expired" or "void"
+    context: dict[str, Any] | None = None  # that it was made for, in the columns that the algorithm has
 
 
 class PastHorizon(UserWarning):
@@ -58,7 +60,8 @@ def decision_of(entry: Entry, arms: Sequence[Arm], state: str = "open") -> Decis
     if entry.decision is None or entry.id is None:
         raise ValueError(f"entry {entry.seq} is no decision")
     due = None if entry.due is None else moment(entry.due)
-    return Decision(entry.id, action_of(entry, arms), due, moment(entry.written), entry.decision, state)
+    asked, action = moment(entry.written), action_of(entry, arms)
+    return Decision(entry.id, action, due, asked, entry.decision, state, context_of(entry))
 
 
 def stories(entries: Iterable[Entry], arms: Sequence[Arm]) -> Iterable[tuple[Entry, Decision, Entry | None]]:

@@ -6,17 +6,21 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from artreplay.history import Allocation
+from artreplay.history import Allocation, Contexts
 from artreplay.studies.decisions import Decision, action_of, moment, stories, value_of
 from artreplay.studies.settings import Arm
+from artreplay.studies.study_contexts import context_of
 from artreplay.studies.study_journal import Entry, Journal
 from artreplay.whole_files import write_whole
 
 EXPORT_ROWS = 1 << 16  # rows in one write
 
 
-def export(journal: Journal, arms: Sequence[Arm], path: Path) -> None:
-    """Write one row for each unit of each decision and observation. The file is written whole or not at all."""
+def export(journal: Journal, arms: Sequence[Arm], path: Path, contexts: Contexts | None) -> None:
+    """Write one row for each unit of each decision and observation. The file is written whole or not at all.
+
+    Each column of contexts is a column, so that the file can be a log with contexts.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -28,13 +32,18 @@ def export(journal: Journal, arms: Sequence[Arm], path: Path) -> None:
             "reward": pa.float64(),
         }
     )  # fmt: skip
+    context_kinds = {} if contexts is None else {name: _kind_of(contexts, name) for name in contexts.columns}
+    names = {name: f"context_{name}" if name in schema.names else name for name in context_kinds}
+    for name, kind in context_kinds.items():
+        schema = schema.append(pa.field(names[name], {float: pa.float64(), bool: pa.bool_(), str: pa.string()}[kind]))
 
     def write(file: Any) -> None:
         """Write all rows, many at a time."""
         with pq.ParquetWriter(file, schema) as writer:
             part: list[dict[str, Any]] = []
             for row in unit_rows(journal, arms):
-                part.append(row)
+                context = row["context"] or {}
+                part.append(row | {names[name]: _as_kind(context.get(name), context_kinds[name]) for name in names})
                 if len(part) == EXPORT_ROWS:
                     writer.write_table(pa.Table.from_pylist(part, schema))
                     part = []
@@ -66,7 +75,27 @@ def _rows_of(entry: Entry, decision: Decision | None, action: Any, outcome: Entr
             "state": "observed" if decision is None else decision.state,
             "rewarded": None if outcome is None else moment(outcome.written),
             "reward": value[slot] if several and value is not None else value,
+            "context": context_of(entry),
         }
+
+
+def _kind_of(contexts: Contexts, name: str) -> type:
+    """Return the type of a column of contexts: numbers, booleans, or texts for anything else."""
+    values = [value for value in contexts.categories.get(name, ()) if value is not None]
+    if name in contexts.numeric or (values and all(_is_number(value) for value in values)):
+        return float
+    return bool if values and all(isinstance(value, bool) for value in values) else str
+
+
+def _as_kind(value: Any, kind: type) -> Any:
+    """Return a value of a context in a column of this type. One that is none of its known values may be lost."""
+    if kind is str:
+        return None if value is None else str(value)
+    return value if (_is_number(value) if kind is float else isinstance(value, bool)) else None
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def text_of(unit: object) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,11 +16,21 @@ from artreplay.replay import AnyHistory, ArtificialReplay, Policy, policy_as_byt
 from artreplay.studies.decisions import action_of, value_of
 from artreplay.studies.pending import Pending
 from artreplay.studies.settings import Arm, Settings, first_policy, new_base, with_state_of
+from artreplay.studies.study_contexts import Values, completed, context_of, contexts_of_bodies, encoded_together
 from artreplay.studies.study_journal import Entry, Journal
 from artreplay.studies.study_log import first_rows, open_study_log
 
 LEARNT = ("reward", "expiry", "observation", "log")  # the kinds of entries that a policy learns from
 FEW_ROUNDS = 64  # up to this many rounds are told one by one, because handing arrays over takes as long
+TIMES_SLOWER = 8  # about how many times as long a round takes that is told alone, if it has a context
+
+
+class RewardBatch(NamedTuple):
+    """Rewards of single arms, in order."""
+
+    units: array[int]
+    rewards: array[float]
+    bodies: list[str]  # JSON with the contexts, if there are any
 
 
 class Backlog:
@@ -28,7 +38,7 @@ class Backlog:
 
     def __init__(self, after: int) -> None:
         self.after = after  # the last entry that is not in it
-        self.parts: list[Entry | tuple[array[int], array[float]]] = []
+        self.parts: list[Entry | RewardBatch] = []
 
     def add(self, entry: Entry) -> None:
         """Add an entry that a policy learns from."""
@@ -37,9 +47,11 @@ class Backlog:
             return
         last = self.parts[-1] if self.parts else entry
         if isinstance(last, Entry):
-            self.parts.append(last := (array("q"), array("d")))
-        last[0].append(entry.unit)
-        last[1].append(entry.reward)
+            self.parts.append(last := RewardBatch(array("q"), array("d"), []))
+        last.units.append(entry.unit)
+        last.rewards.append(entry.reward)
+        if entry.body is not None:
+            last.bodies.append(entry.body)
 
 
 class Fold:
@@ -87,24 +99,32 @@ class Fold:
         """Learn from further entries, in order."""
         for part in backlog.parts:
             if not isinstance(part, Entry):
-                self._take_in_rounds(*part)
+                self._take_in_rounds(part)
             elif part.kind == "log" and self.log is not None:
                 rows = next(log["rows"] for at, log in self._logs if at == part.seq)
                 self.policy.extend(first_rows(self.log, rows))
                 self._log_is_new = True
             else:
-                self.policy.tell(action_of(part, self._arms), value_of(part))
+                self.policy.tell(action_of(part, self._arms), value_of(part), self._completed(context_of(part)))
         if backlog.parts:
             self.pending.renew()
 
-    def _take_in_rounds(self, units: array[int], rewards: array[float]) -> None:
+    def _take_in_rounds(self, rounds: RewardBatch) -> None:
         """Tell the rewards of single arms, in order."""
-        if len(units) <= FEW_ROUNDS:
-            for unit, reward in zip(units, rewards, strict=True):
-                self.policy.tell(self._arms[unit].label, reward)
+        policy, contexts = self.policy, self.policy.base.contexts
+        in_contexts = None if contexts is None else contexts_of_bodies(rounds.bodies)
+        if len(rounds.units) <= (FEW_ROUNDS if contexts is None else FEW_ROUNDS // TIMES_SLOWER):
+            each = [None] * len(rounds.units) if in_contexts is None else in_contexts
+            for unit, reward, context in zip(rounds.units, rounds.rewards, each, strict=True):
+                policy.tell(self._arms[unit].label, reward, self._completed(context))
             return
-        values = self.policy.base.scaled(np.array(rewards, np.float64))
-        self.policy.tell_rounds(np.array(units, np.int64), np.asarray(values, np.float64))
+        encoded = None if contexts is None or in_contexts is None else encoded_together(contexts, in_contexts)
+        values = policy.base.scaled(np.array(rounds.rewards, np.float64))
+        policy.tell_rounds(np.array(rounds.units, np.int64), np.asarray(values, np.float64), encoded)
+
+    def _completed(self, context: Values | None) -> Values | None:
+        contexts = self.policy.base.contexts
+        return None if contexts is None or context is None else completed(contexts, context)
 
     def has_log(self, rows: int) -> bool:
         """Return whether the log has this many rows."""
@@ -114,26 +134,35 @@ class Fold:
         """Note that the log has grown."""
         self.log = log
 
-    def numbers(self, action: Action) -> list[int]:
-        """Return the numbers of the units of an action."""
+    def numbers(self, action: Action, encoded: Any = None) -> list[int]:
+        """Return the numbers of the units of an action, in its context if there is one."""
         base = self.policy.drive.base
-        return [base.checked_number(unit) for unit in (action if isinstance(action, list) else [action])]
+        arms = [base.checked_number(unit) for unit in (action if isinstance(action, list) else [action])]
+        return arms if encoded is None else [base.in_context(arm, encoded) for arm in arms]
 
     def open(self, entry: Entry) -> None:
         """Note that a decision is open."""
-        units = self.numbers(action_of(entry, self._arms)) if entry.unit is None else [entry.unit]
+        if self.pending.is_open(entry.decision or 0):
+            return
+        base, context = self.policy.drive.base, context_of(entry)
+        encoded = None if context is None else base.checked_context(self._completed(context))
+        if entry.unit is None or encoded is not None:
+            units = self.numbers(action_of(entry, self._arms), encoded)
+        else:
+            units = [entry.unit]
         self.pending.open(entry.decision or 0, units)
 
-    def decide(self, number: int, available: Available | None) -> Action:
-        """Choose the action of a decision, by its number among all decisions."""
+    def decide(self, number: int, available: Available | None, encoded: Any = None) -> Action:
+        """Choose the action of a decision, by its number among all decisions and its context if there is one."""
         policy, pending = self.policy, self.pending
         if self._log_is_new and policy.kind == ArtificialReplay.kind:
             self.read_open_cells()
-            policy.choose(None, number)  # first let the base read its rows, which is fastest without the chooser
+            # First let the base read its rows, which is fastest without the chooser.
+            policy.choose(None, number, encoded)
             pending.renew()
         self._log_is_new = False
-        pending.available = available
-        return policy.choose(pending if pending.is_needed else None, number)
+        pending.available, pending.context = available, encoded
+        return policy.choose(pending if pending.is_needed else None, number, encoded)
 
     def read_open_cells(self) -> None:
         """Show all rows of the cells that open decisions lie in, because unread rows could raise their value."""

@@ -6,12 +6,13 @@ What the base has learnt stays as it is. The algorithm's `with_open` returns som
 from __future__ import annotations
 
 from collections import Counter
+from time import perf_counter
 from typing import Any
 
 import numpy as np
 
 from artreplay.algorithms import Available
-from artreplay.compiling import Ints, current_mode, views
+from artreplay.compiling import Ints, current_mode, views, worth_compiling
 from artreplay.replay import PLACES, ROUND, Base, Ledger, Policy, certify, is_certified, ledger_without_rows, settle
 
 
@@ -24,13 +25,20 @@ class Pending:
         self._learner: Any = None  # the component through memoryviews, which Python reads fastest
         self._open: dict[int, list[int]] = {}  # the units of each open decision, in the order of decisions
         self._answer: Any = None  # what chooses while these are open; made when it is needed
+        self._nothing = ledger_without_rows(self._base)
+        self._interpreted = 0.0  # seconds of the last proposal that was interpreted
         self.available: Available | None = None  # None if everything can be chosen
+        self.context: Any = None  # that is chosen for, as the base sees it, if it hears of contexts
         self.renew()
 
     @property
     def is_needed(self) -> bool:
         """Return whether the base alone would choose differently, or would not choose the same again."""
         return bool(self._open) or self.available is not None or not self._base.exact
+
+    def is_open(self, decision: int) -> bool:
+        """Return whether a decision is known to be open."""
+        return decision in self._open
 
     def open(self, decision: int, units: list[int]) -> None:
         """Note that a decision for these units is open."""
@@ -79,22 +87,33 @@ class Pending:
             units = [unit for units in self._open.values() for unit in units]
             self._answer = self._base.thing.with_open(units)
         answer, own = self._answer, self._component
+        if self.context is not None and not answer.follows:
+            answer.set_context(self.context)
         if is_certified(own):  # it proposes the arm to play, or an arm whose next row must be shown first
-            bounds = certify(answer.component, len(own.high), own.bottom, own.top)
+            bounds = certify(answer.component, len(own.high), own.bottom, own.top, own.n_segments)
+            if self.context is not None:
+                bounds.set_context(self.context)
             if self.available is not None:
                 bounds.allowed[:] = self.available
             return bounds.propose_over(ledger, out, round_)
-        if self._base.thing.expensive and self.available is None and current_mode() != "interpreted":
-            return _compiled_proposal(answer, self._base, out, round_)
+        if self._base.thing.expensive and self.available is None and self._pays_to_compile(answer):
+            return _compiled_proposal(answer, self._nothing, out, round_)
+        began = perf_counter()
         proposed: int = answer.propose_among(out, round_, self.available)
+        self._interpreted = perf_counter() - began
         return proposed
 
+    def _pays_to_compile(self, answer: Any) -> bool:
+        """Return whether machine code proposes faster. A copy of a base is always too slow without it."""
+        if answer.follows:
+            return worth_compiling(settle, (answer.component, self._nothing), self._interpreted)
+        return current_mode() != "interpreted"
 
-def _compiled_proposal(answer: Any, base: Base, out: Ints, round_: int) -> int:
-    """Let a copy of the base propose in machine code."""
+
+def _compiled_proposal(answer: Any, nothing: Ledger, out: Ints, round_: int) -> int:
+    """Let what chooses in place of the base propose in machine code, over a log without rows."""
     position = np.zeros(PLACES, np.int64)
     position[ROUND] = round_
-    nothing = ledger_without_rows(base)
     answer.make_room(len(out))
     units: int = settle.bound_to(answer.component, nothing)(answer.component, nothing, position, np.asarray(out), 2)
     return units

@@ -12,9 +12,18 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from artreplay.algorithms import ALGORITHMS, Algorithm, ArmAlgorithm, IndexArmAlgorithm, LinUCB, checked_reward
+from artreplay.algorithms import (
+    ALGORITHMS,
+    Algorithm,
+    ArmAlgorithm,
+    ContextRegression,
+    IndexArmAlgorithm,
+    LinUCB,
+    checked_reward,
+)
 from artreplay.algorithms.indices import MeanIndex
-from artreplay.algorithms.selectors import Top, best, top
+from artreplay.algorithms.segments import TopInSegment
+from artreplay.algorithms.selectors import Top, top
 from artreplay.cells import feature_components
 from artreplay.errors import CannotSave, InvalidFile, InvalidParameter, StudyRefused
 from artreplay.history import History, Label
@@ -52,7 +61,8 @@ class Settings:
     note: dict[str, Any]  # the user's own
     drift: Any = 0.0  # the drift, as JSON
     has_allowances: bool = False  # whether allowances are a column of the log
-    log_rows: int | None = None  # rows of the log that the algorithm adds to the horizon, if it counts any
+    # Rows of the log that the algorithm adds to the horizon, if it counts any: of all, or of each segment.
+    log_rows: int | list[int] | None = None
 
     def as_json(self) -> str:
         """Return the settings as JSON, as the database keeps them."""
@@ -71,7 +81,7 @@ class Settings:
         """The horizon of the base, if it has one."""
         return self.parameters.get("horizon")
 
-    def with_horizon(self, horizon: int, n_arms: int, rows: int) -> Settings:
+    def with_horizon(self, horizon: int, n_arms: int, rows: int | list[int]) -> Settings:
         """Return the same settings with another horizon. The index counts with the current arms and rows of the log."""
         if self.horizon is None:
             raise StudyRefused(f"{self.algorithm} has no horizon to set")
@@ -80,6 +90,7 @@ class Settings:
 
 
 LONGEST_WAIT = timedelta(days=36_525)
+MAX_BYTES = 64 << 20  # of what an algorithm knows, because every snapshot of a study holds it
 
 
 def checked_note(note: dict[str, Any]) -> dict[str, Any]:
@@ -111,6 +122,7 @@ def settings_of(
             "a study must be over an algorithm of this package, because every start makes it again from its settings, "
             f"got {base!r}"
         )
+    check_memory(base)
     if on_timeout not in get_args(OnTimeout):
         raise InvalidParameter(f'on_timeout must be "default" or "discard", got {on_timeout!r}')
     if wait is not None and not (isinstance(wait, timedelta) and wait > timedelta(0)):
@@ -151,6 +163,15 @@ def settings_of(
         has_allowances,
     )
     return settings, arms, new_base(settings, arms)
+
+
+def check_memory(base: Algorithm) -> None:
+    """Refuse regressions that are too large for the snapshots of a study."""
+    if isinstance(base, ContextRegression) and (size := base.component.fits.covariance.nbytes) > MAX_BYTES:
+        raise InvalidParameter(
+            f"the covariances of a ContextRegression must fit into {MAX_BYTES >> 20} MB in a study, got "
+            f"{-(-size >> 20):,} MB. Use fewer arms, segments, columns or cosines"
+        )
 
 
 def first_policy(settings: Settings, base: Algorithm) -> ArtificialReplay | FullStart:
@@ -249,6 +270,10 @@ def with_state_of(base: Any, before: Any) -> bool:
     index.tally.counts[:n_before] = theirs.tally.counts
     index.tally.totals[:n_before] = theirs.tally.totals
     index.value[:n_before] = theirs.value[:n_before]
-    selector = top(index.value, base.budget) if isinstance(base.component.selector, Top) else best(index.value)
+    selector = base.component.selector
+    if isinstance(selector, Top):
+        selector = top(index.value, base.budget)
+    elif not isinstance(selector, TopInSegment):  # which looks at all values for every choice
+        selector = base.best_selector(index.value)
     base.component = base.component._replace(selector=selector)
     return True

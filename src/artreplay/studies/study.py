@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Self, TypeVar, overload
 
 from artreplay.algorithms import Algorithm
 from artreplay.errors import InvalidParameter, StudyRefused
-from artreplay.history import Action, Label
+from artreplay.history import Action, Contexts, Label
 from artreplay.replay import AnyHistory, Cell, Contradiction, FullStart, Policy, checked_unknown
 from artreplay.studies import arms_and_log, deciding
 from artreplay.studies.arms_and_log import ArmState
@@ -173,14 +173,35 @@ class Study(StudyConnection):
 
     @overload
     def decide(
-        self, request_id: str | None = None, *, among: Iterable[Label] | None = None, count: None = None
+        self,
+        request_id: str | None = None,
+        *,
+        among: Iterable[Label] | None = None,
+        count: None = None,
+        context: Mapping[str, Any] | None = None,
+        contexts: None = None,
     ) -> Decision: ...
     @overload
     def decide(
-        self, request_id: str | None = None, *, among: Iterable[Label] | None = None, count: int
+        self,
+        request_id: str | None = None,
+        *,
+        among: Iterable[Label] | None = None,
+        count: int,
+        context: Mapping[str, Any] | None = None,
+    ) -> list[Decision]: ...
+    @overload
+    def decide(
+        self, request_id: str | None = None, *, among: Iterable[Label] | None = None, contexts: Any
     ) -> list[Decision]: ...
     def decide(
-        self, request_id: str | None = None, *, among: Iterable[Label] | None = None, count: int | None = None
+        self,
+        request_id: str | None = None,
+        *,
+        among: Iterable[Label] | None = None,
+        count: int | None = None,
+        context: Mapping[str, Any] | None = None,
+        contexts: Any = None,
     ) -> Decision | list[Decision]:
         """Decide what to do next.
 
@@ -192,6 +213,12 @@ class Study(StudyConnection):
                 The arms that can be chosen now, by default all that are not retired.
             count
                 How many decisions to make. With a number the result is a list.
+            context
+                What is known of the one who asks, by the names of its columns, if the algorithm uses contexts. It is
+                kept with the decision. Columns that the algorithm does not have are dropped, and absent ones count as
+                missing.
+            contexts
+                A list of contexts, or a frame with a row for each. The result is a list with a decision for each.
 
             >>> import artreplay as ar
             >>> study = ar.Study.create(":memory:", ar.KLUCB(arms=["red", "blue"], horizon=100))
@@ -200,7 +227,7 @@ class Study(StudyConnection):
             >>> study.close()
         """
         arms: Any = list(among) if among is not None and not isinstance(among, (str, bytes)) else among
-        return self._share(lambda state: deciding.decide(state, request_id, arms, count))
+        return self._share(lambda state: deciding.decide(state, request_id, arms, count, context, contexts))
 
     def reward(self, decision_id: str, value: float | Sequence[float]) -> None:
         """Tell the reward of a decision. It is final: telling the same value again changes nothing, another is refused.
@@ -240,7 +267,14 @@ class Study(StudyConnection):
         """
         self._share(lambda state: deciding.void(state, decision_id))
 
-    def observe(self, action: Action, value: float | Sequence[float], request_id: str | None = None) -> None:
+    def observe(
+        self,
+        action: Action,
+        value: float | Sequence[float],
+        request_id: str | None = None,
+        *,
+        context: Mapping[str, Any] | None = None,
+    ) -> None:
         """Tell the reward of an action that nobody asked for.
 
         Parameters
@@ -251,6 +285,8 @@ class Study(StudyConnection):
                 The reward, or one reward for each unit of a list.
             request_id
                 A name for this observation. Told again under the same name, it counts once.
+            context
+                The context that the action was played in, if the algorithm uses contexts.
 
             >>> import artreplay as ar
             >>> study = ar.Study.create(":memory:", ar.KLUCB(arms=["red", "blue"], horizon=100))
@@ -259,7 +295,7 @@ class Study(StudyConnection):
             1
             >>> study.close()
         """
-        self._share(lambda state: deciding.observe(state, action, value, request_id))
+        self._share(lambda state: deciding.observe(state, action, value, request_id, context))
 
     def together(self, work: Callable[[Self], T]) -> T:
         """Do several things in one commit. If the commit fails, none of them has happened.
@@ -340,9 +376,14 @@ class Study(StudyConnection):
         )
 
     def change(
-        self, *, unknown: str | None = None, drift: AnyDrift | None = None, note: dict[str, Any] | None = None
+        self,
+        *,
+        unknown: str | None = None,
+        drift: AnyDrift | None = None,
+        note: dict[str, Any] | None = None,
+        contexts: Contexts | None = None,
     ) -> None:
-        """Treat the log differently from now on and fold the whole journal again, or keep another note.
+        """Treat the log or contexts differently and fold the whole journal again, or keep another note.
 
         Parameters
         ----------
@@ -350,6 +391,9 @@ class Study(StudyConnection):
                 What to do with rows whose label is not an arm, as in `create`.
             drift
                 How far the log may be off.
+            contexts
+                Other scales, categories or segments of contexts. Everything is learnt again under them, from the log
+                and from the contexts that were kept with decisions.
             note
                 Your own JSON.
 
@@ -360,7 +404,7 @@ class Study(StudyConnection):
             {'owner': 'pricing'}
             >>> study.close()
         """
-        self._write(lambda state: arms_and_log.change(state, unknown, drift, note))
+        self._write(lambda state: arms_and_log.change(state, unknown, drift, note, contexts))
 
     def set_horizon(self, horizon: int) -> None:
         """Decide for another horizon from now on. This folds the whole journal again.
@@ -543,7 +587,7 @@ class Study(StudyConnection):
         """
         from artreplay.studies.exporting import export
 
-        self._read(lambda state: export(self._journal, state.arms, Path(path)))
+        self._read(lambda state: export(self._journal, state.arms, Path(path), state.base.contexts))
 
     def backup(self, path: str | os.PathLike[str]) -> None:
         """Copy a study in SQLite to another file as it is now. PostgreSQL has its own tools for this.

@@ -232,6 +232,7 @@ class StudyConnection:
                 for call in calls:
                     call.end(None)
                 calls.clear()
+            self._keep_snapshot()
         except BaseException as error:
             with NoInterrupt():
                 if calls:  # otherwise Ctrl-C came during the commit, and all is well
@@ -246,6 +247,16 @@ class StudyConnection:
     def _commit(self) -> None:
         """Make everything durable that was written."""
         self._journal.commit()
+
+    def _keep_snapshot(self) -> None:
+        """Write a snapshot if the last one is old, in a commit of its own, when all calls are durable."""
+        if self._state is not None and self._state.snapshot_is_due:
+            try:
+                self._state.keep_snapshot()
+                self._commit()
+            except BaseException:
+                self._forget()
+                raise
 
     def _forget(self) -> None:
         """Drop the study in memory, which is no longer what the database holds. The next call reads it again."""

@@ -82,7 +82,7 @@ def _as_bytes(part: History | Totals) -> bytes:
         arrays |= {"counts": part.counts, "sums": part.sums}
     else:
         arrays |= {"rewards": part.rewards, "points": part.points, "levels": part.levels}
-        arrays |= {"allowances": part.allowances}
+        arrays |= {"allowances": part.allowances, "contexts": _table_as_bytes(part.contexts)}
     columns = {name: array for name, array in arrays.items() if array is not None}
     np.savez_compressed(buffer, allow_pickle=False, **columns)
     return buffer.getvalue()
@@ -91,11 +91,32 @@ def _as_bytes(part: History | Totals) -> bytes:
 def _from_bytes(saved: bytes) -> History | Totals:
     with np.load(io.BytesIO(saved), allow_pickle=False) as columns:
         arrays: dict[str, Any] = dict(columns)
-    allowances = arrays.get("allowances")
+    allowances, contexts = arrays.get("allowances"), _table_from_bytes(arrays.get("contexts"))
     if "points" in arrays:
         levels = arrays.get("levels")
-        return History.from_columns(arrays["rewards"], points=arrays["points"], levels=levels, allowances=allowances)
+        return History.from_columns(arrays["rewards"], None, None, arrays["points"], levels, allowances, contexts)
     labels = [decode(label) for label in json.loads(arrays["labels"].tobytes())]
     if "counts" in arrays:
         return Totals([labels[code] for code in arrays["codes"]], arrays["counts"], arrays["sums"])
-    return History.from_columns(arrays["rewards"], labels, arrays["codes"], allowances=allowances)
+    return History.from_columns(arrays["rewards"], labels, arrays["codes"], allowances=allowances, contexts=contexts)
+
+
+def _table_as_bytes(contexts: Any) -> Any:
+    """Return the contexts of some rows as Arrow writes them."""
+    if contexts is None:
+        return None
+    import pyarrow as pa
+
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, contexts.schema) as writer:
+        writer.write_table(contexts)
+    return np.frombuffer(sink.getvalue(), np.uint8)
+
+
+def _table_from_bytes(saved: Any) -> Any:
+    """Return the contexts of some rows from these bytes."""
+    if saved is None:
+        return None
+    import pyarrow as pa
+
+    return pa.ipc.open_stream(pa.py_buffer(saved)).read_all()

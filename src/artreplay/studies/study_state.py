@@ -5,8 +5,9 @@ from __future__ import annotations
 import heapq
 import json
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, cast
 
 import numpy as np
@@ -19,6 +20,7 @@ from artreplay.replay import AnyHistory, Base, Policy, as_base, decode, encode
 from artreplay.studies.decisions import Value, action_as_json, action_of, moment, value_of
 from artreplay.studies.folding import Backlog, Fold
 from artreplay.studies.settings import Arm, Settings, new_base
+from artreplay.studies.study_contexts import MAX_UNKNOWN, context_details
 from artreplay.studies.study_journal import Entry, Journal
 
 ENTRIES_BETWEEN_SNAPSHOTS = 10_000
@@ -83,10 +85,10 @@ class StudyState:
         for entry in entries:
             self._remember(entry)
 
-    def keep_snapshot_if_due(self) -> None:
-        """Write a snapshot if the last one is old."""
-        if self._fold is not None and self.seq - self._fold.snapshot_at >= ENTRIES_BETWEEN_SNAPSHOTS:
-            self.keep_snapshot()
+    @property
+    def snapshot_is_due(self) -> bool:
+        """Whether the last snapshot is old."""
+        return self._fold is not None and self.seq - self._fold.snapshot_at >= ENTRIES_BETWEEN_SNAPSHOTS
 
     def keep_snapshot(self) -> None:
         """Write a snapshot if there is anything new in it."""
@@ -113,9 +115,17 @@ class StudyState:
         self.journal.append([entry])
         self.take(entry)
 
-    def enter_value(self, kind: str, action: Action, value: Value, unit: int | None, **columns: Any) -> None:
-        """Append an entry with a reward: numbers for one arm, JSON for points and lists."""
-        body: dict[str, Any] = {} if unit is not None else {"action": action_as_json(action)}
+    def enter_value(
+        self,
+        kind: str,
+        action: Action,
+        value: Value,
+        unit: int | None,
+        details: Mapping[str, Any] = MappingProxyType({}),
+        **columns: Any,
+    ) -> None:
+        """Append an entry with a reward: numbers for one arm, JSON for points, lists and other details."""
+        body: dict[str, Any] = {**details} if unit is not None else {"action": action_as_json(action), **details}
         if isinstance(value, list):
             body["rewards"] = value
         reward = None if isinstance(value, list) else value
@@ -159,6 +169,7 @@ class StudyState:
         if entry.decision != self.counts["decisions"] + 1:
             raise self._damaged(entry)
         self.counts["decisions"] = entry.decision
+        self._count_columns(entry)
         self._remember(entry)
         if self._fold is not None:
             self._fold.open(entry)
@@ -177,7 +188,27 @@ class StudyState:
 
     def _take_observation(self, entry: Entry) -> None:
         self.counts["observation"] += 1
+        self._count_columns(entry)
         self._learn(entry)
+
+    def _count_columns(self, entry: Entry) -> None:
+        """Count the columns that a context lacked, and those that the algorithm does not have."""
+        body = entry.body or ""
+        if not ('"absent"' in body or '"unknown"' in body):  # by far the most have neither
+            return
+        details = json.loads(body)
+        for kind in ("absent", "unknown"):
+            for name in details.get(kind, ()):
+                key = f"{kind} column {name}"
+                is_new = key not in self.counts and kind == "unknown"
+                if is_new and sum(one.startswith("unknown column") for one in self.counts) >= MAX_UNKNOWN:
+                    key = "unknown column …"
+                self.counts[key] += 1
+
+    def odd_columns(self, kind: str) -> dict[str, int]:
+        """Return how many contexts lacked a column ("absent"), or had one that was dropped ("unknown"), by its name."""
+        start = f"{kind} column "
+        return {key.removeprefix(start): count for key, count in self.counts.items() if key.startswith(start)}
 
     def _take_void(self, entry: Entry) -> None:
         self.counts["void"] += 1
@@ -255,11 +286,12 @@ class StudyState:
             if (entry := self.open.get(number)) is None:
                 continue
             if (value := self.waiting.get(number)) is not None:
-                self.enter_value("reward", action_of(entry, self.arms), value, entry.unit, decision=number)
+                action = action_of(entry, self.arms)
+                self.enter_value("reward", action, value, entry.unit, context_details(entry), decision=number)
             elif self.settings.on_timeout == "default":
                 action, default = action_of(entry, self.arms), self.settings.default
                 value = [default] * len(action) if isinstance(action, list) else default
-                self.enter_value("expiry", action, value, entry.unit, decision=number)
+                self.enter_value("expiry", action, value, entry.unit, context_details(entry), decision=number)
             else:
                 self.enter("expiry", decision=number)
 
@@ -291,9 +323,15 @@ class StudyState:
         return self._fold
 
     def settled(self) -> Policy:
-        """Return the policy after it has read what the next decision will read, for people to look at."""
+        """Return the policy after it has read what the next decision will read, for people to look at.
+
+        What a decision reads in a segment depends on its context, so there only a log that is read whole is read.
+        """
         fold = self.fold()
-        fold.decide(self.counts["decisions"], self.available(None))
+        if self.base.contextual:
+            fold.policy.show_first()
+        else:
+            fold.decide(self.counts["decisions"], self.available(None))
         return fold.policy
 
     def forget_fold(self) -> None:

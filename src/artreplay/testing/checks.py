@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import copy
-import random
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypedDict, Unpack
+from collections.abc import Callable
+from typing import Any, Unpack
 
 import numpy as np
 
-from artreplay.compiling import is_component
+from artreplay.algorithms import Algorithm
 from artreplay.errors import InvalidParameter
 from artreplay.history import History
-from artreplay.parameters import Count, Seed, Size, checked
+from artreplay.parameters import Size, checked
 from artreplay.replay import (
-    NEEDS_ROOM,
     ArtificialReplay,
-    Base,
     FullStart,
     Ignorant,
     Relation,
@@ -28,39 +24,16 @@ from artreplay.replay import (
     state_difference,
     state_of_base,
 )
-from artreplay.testing.outcome import CheckFailed, Summary
+from artreplay.testing.context_journals import contexts_of, judge_of_contexts
+from artreplay.testing.outcome import Summary
 from artreplay.testing.playing import Calls, Failure, first_difference, play
-from artreplay.testing.random_worlds import Units, UnitsToDraw, World, draw_world, shrink, units_of
+from artreplay.testing.proposals import proposal_of, relation_of, shows_later
+from artreplay.testing.random_worlds import UnitsToDraw, World, units_of
+from artreplay.testing.searching import DEFAULT_HORIZON, MakeBase, Search, Verdict, search_worlds
 
 ROUNDING = 1e-9  # rounding of sums may push a value this far past its bounds
-TENTHS = (0.1, 0.2, 0.7)  # rewards whose sums depend on the order in which they are added
-DEFAULT_REWARDS = (0, 0.5, 1)
-DEFAULT_HORIZON = 12
-_LONG_LOG_PERIOD, _LONG_LOG_FACTOR = 10, 8  # one case in ten has a log that may be eight times as long
-_TENTHS_PERIOD = 4  # one case in four has tenths for rewards, if none were asked for
-_PROBES, _PROBE_ROWS = 2, 24  # tries, and rows in each, to find a later proposal that shows a difference of states
 
-MakeBase = Callable[[], Any]
 MakePolicy = Callable[[Any, History], Any]  # (base, history) → something with ask, tell, used
-
-
-class Search(TypedDict, total=False):
-    """Which random logs a check tries. `check_coupling` explains each option."""
-
-    cases: int
-    max_history: int
-    horizon: int
-    rewards: Sequence[float]
-    seed: int
-    longest: int | None
-
-
-class Verdict(NamedTuple):
-    """One case: a failure or None, whether the case could have failed, and a note for the summary."""
-
-    failure: Failure | None
-    telling: bool
-    note: str = ""
 
 
 def check_coupling(
@@ -74,7 +47,7 @@ def check_coupling(
 ) -> Summary:
     """Check that Artificial Replay plays exactly what Full Start plays, with the same rewards.
 
-    A case is not vacuous if rows of the log stay unread and Full Start plays differently from Ignorant.
+    A case could have failed if rows of the log stay unread and Full Start plays differently from Ignorant.
 
     Parameters
     ----------
@@ -87,9 +60,10 @@ def check_coupling(
     full_start, replay
         Functions `(base, history) -> policy` that replace the two policies, so that wrong ones can be tried.
     search
-            Which random logs to try. `cases` is their number (200). `max_history` is the most rows of a log (12), and
-            `longest` that of one log in ten. `horizon` is the number of rounds (12). `rewards` are the rewards to draw
-            from (0, .5 and 1, and tenths in one log of four). The same `seed` tries the same logs.
+        Which random logs to try. `cases` is their number (200). `max_history` is the most rows of a log (12), and
+        `longest` that of one log in ten. `horizon` is the number of rounds (12). `rewards` are the rewards to draw
+        from: by default both ends of the algorithm's range and the middle, and without a range 0, .5 and 1, with tenths
+        in one log of four. The same `seed` tries the same logs.
 
     >>> import artreplay as ar
     >>> ar.testing.check_coupling(lambda: ar.MonUCB(3, horizon=20)).cases
@@ -104,10 +78,11 @@ def check_coupling(
         replayed = play(lambda log: make_replay(make_base(), log), world, all_units)
         alone = play(lambda _: Ignorant(make_base()), world, all_units)
         telling = replayed.unread > 0 and full.actions != alone.actions
-        return Verdict(first_difference(full, replayed, relation), telling)
+        lost = (full.earned - replayed.earned) / world.horizon
+        return Verdict(first_difference(full, replayed, relation), telling, lost=lost)
 
     all_units = units_of(make_base, units)
-    return _search("coupling", judge, make_base, all_units, **search)
+    return search_worlds("coupling", judge, make_base, all_units, relation, **search)
 
 
 @checked
@@ -119,12 +94,14 @@ def check_journal(
     full_start: MakePolicy | None = None,
     replay: MakePolicy | None = None,
     delays: Size = 3,
+    contexts: Any = None,
     **search: Unpack[Search],
 ) -> Summary:
     """Check that every decision follows from the whole journal, however rewards and rows arrive.
 
-    Rewards come late or never, some actions are told that nobody asked for, and the log grows. A case is not vacuous if
-    rows of the log stay unread.
+    Rewards come late or never, some actions are told that nobody asked for, and the log grows. A case could have failed
+    if rows of the log stay unread. An object with contexts, which is shown the whole log, is compared with a fresh one
+    that is shown the journal once, and asked once.
 
     Parameters
     ----------
@@ -138,6 +115,8 @@ def check_journal(
         Functions `(base, history) -> policy` that replace the two policies, so that wrong ones can be tried.
     delays
         How many rounds late a reward may be.
+    contexts
+        For an object with contexts: a list of contexts to draw from. By default those that its own `contexts` allow.
     search
         Which random logs to try, as in `check_coupling`.
 
@@ -145,6 +124,11 @@ def check_journal(
     >>> ar.testing.check_journal(lambda: ar.MonUCB(3, horizon=20)).cases
     200
     """
+    if knows_contexts(make_base()):
+        some = contexts_of(make_base(), contexts)
+        arms = units_of(make_base, units)
+        in_contexts = judge_of_contexts(make_base, arms, some, delays)
+        return search_worlds("journal", in_contexts, make_base, arms, **search)
     make_full = full_start or FullStart
     make_replay = replay or (lambda base, history: ArtificialReplay(base, history, relation))
 
@@ -155,7 +139,7 @@ def check_journal(
         return Verdict(first_difference(full, replayed, relation), replayed.unread > 0)
 
     all_units = units_of(make_base, units)
-    return _search("journal", judge, make_base, all_units, **search)
+    return search_worlds("journal", judge, make_base, all_units, relation, **search)
 
 
 def check_irrelevant_data(
@@ -167,8 +151,8 @@ def check_irrelevant_data(
 ) -> Summary:
     """Check that a proposal does not change when rows outside its cells are shown.
 
-    A random part of the log is shown first, and then every other row that is unrelated to the proposal. A case is not
-    vacuous if there is a row to show. A base that offers `value`, or reads the whole log first, does not need this.
+    A random part of the log is shown first, and then every other row that is unrelated to the proposal. A case could
+    have failed if there is a row to show. A base that offers `value`, or reads the whole log first, does not need this.
 
     Parameters
     ----------
@@ -221,7 +205,7 @@ def check_irrelevant_data(
         return Verdict(None, shown > 0)
 
     all_units = units_of(make_base, units)
-    return _search("irrelevant data", judge, make_base, all_units, **search)
+    return search_worlds("irrelevant data", judge, make_base, all_units, relation, **search)
 
 
 def check_values(
@@ -232,8 +216,8 @@ def check_values(
     """Check that `value` gives true bounds, which certified reading needs.
 
     A random part of the log is shown first. Then `value` says what an arm would be worth if all its unread rows had the
-    lowest reward, and if all had the highest. Its value after these rows are shown must lie between the two. A case is
-    not vacuous if an arm has unread rows.
+    lowest reward, and if all had the highest. Its value after these rows are shown must lie between the two. A case
+    could have failed if an arm has unread rows.
 
     Parameters
     ----------
@@ -279,7 +263,7 @@ def check_values(
         return Verdict(None, cut < len(numbers))
 
     all_units = units_of(make_base, units)
-    return _search("values", judge, make_base, all_units, **search)
+    return search_worlds("values", judge, make_base, all_units, **search)
 
 
 def check_completion(
@@ -292,7 +276,7 @@ def check_completion(
     """Check that replay ends in exactly the state of Full Start once its unread rows are shown in order.
 
     States are compared part by part, bit for bit: `state()` if the base offers it, else its attributes. If states
-    differ and no later proposal shows it, the summary has a note. A case is not vacuous if rows stay unread.
+    differ and no later proposal shows it, the summary has a note. A case could have failed if rows stay unread.
 
     Parameters
     ----------
@@ -322,102 +306,21 @@ def check_completion(
         base.make_room(len(left) + 1)
         for row in left:
             base.component.update_logged(int(numbers[row]), float(values[row]), 0.0)
+        if is_certified(base.component):
+            base.component.rule.note_unread(0)
         differs = state_difference(state_of_base(full.base), state_of_base(replaying.base))
         if differs is None:
             return Verdict(None, len(left) > 0)
         where = f"the states differ in {differs}"
-        if not _shows_later(full.drive.base, base, world):
+        if not shows_later(full.drive.base, base, world):
             return Verdict(None, len(left) > 0, f"the states differ in {differs.name}, which no later proposal showed")
         sides = {"full start": full_run.actions, "replay": replay_run.actions}
-        return Verdict(Failure(where, sides, full_run.calls.of_policies(relation, left)), telling=True)
+        return Verdict(Failure(where, sides, full_run.calls.of_states(relation, replay_run)), telling=True)
 
     all_units = units_of(make_base, units)
-    return _search("completion", judge, make_base, all_units, **search)
+    return search_worlds("completion", judge, make_base, all_units, relation, **search)
 
 
-def _shows_later(one: Base, other: Base, world: World) -> bool:
-    """Return whether two bases with different states later propose different things when both are shown the same."""
-    if is_certified(one.component) or not world.log or is_component(one.thing):
-        return True  # for values and components, the difference itself is what matters
-    rng = random.Random(len(world.log))
-    for _ in range(_PROBES):
-        mine, theirs = copy.deepcopy(one), copy.deepcopy(other)
-        for _ in range(_PROBE_ROWS):
-            first, second = ([side.unit(unit) for unit in proposal_of(side)] for side in (mine, theirs))
-            if first != second:
-                return True
-            unit, reward = rng.choice(world.log)
-            for side in (mine, theirs):
-                side.component.update(side.checked_number(unit), float(side.scaled(reward)))
-    return False
-
-
-@checked
-def _search(
-    check: str,
-    judge: Callable[[World], Verdict],
-    make_base: MakeBase,
-    units: Units,
-    cases: Count = 200,
-    max_history: Count = 12,
-    horizon: Count = DEFAULT_HORIZON,
-    rewards: Sequence[float] = DEFAULT_REWARDS,
-    seed: Seed = 0,
-    longest: Count | None = None,
-) -> Summary:
-    """Try random worlds, and simplify the first one that fails as far as possible."""
-    if len(rewards) == 0:
-        raise InvalidParameter("rewards must have at least one value, got none")
-    long = _LONG_LOG_FACTOR * max_history if longest is None else longest
-    rng = random.Random(seed)
-    mixed = tuple(rewards) == DEFAULT_REWARDS and _takes(make_base(), TENTHS)
-    telling, most = 0, 0
-    notes: dict[str, int] = {}
-    for case in range(cases):
-        values = TENTHS if mixed and case % _TENTHS_PERIOD == _TENTHS_PERIOD - 1 else rewards
-        rows = long if case % _LONG_LOG_PERIOD == _LONG_LOG_PERIOD - 1 else max_history
-        world = draw_world(rng, units, rows, horizon, values)
-        verdict = judge(world)
-        telling += verdict.telling
-        most = max(most, len(world.log))
-        if verdict.note:
-            notes[verdict.note] = notes.get(verdict.note, 0) + 1
-        if verdict.failure is not None:
-            world = shrink(world, lambda candidate: judge(candidate).failure, values)
-            failure = judge(world).failure or verdict.failure
-            raise CheckFailed(check, list(world.log), failure.actions, failure.where, failure.snippet)
-    return Summary(check, cases, telling, most, tuple(f"{note} ({count} cases)" for note, count in notes.items()))
-
-
-def _takes(thing: object, rewards: Sequence[float]) -> bool:
-    """Return whether a base takes these rewards."""
-    try:
-        base = as_base(thing)
-        for reward in rewards:
-            base.checked_reward(reward)
-    except Exception:  # a user's own check may raise anything
-        return False
-    return True
-
-
-def relation_of(base: Base, relation: Relation | None) -> Callable[[int, int], bool]:
-    """Return a function that says whether a logged and a proposed unit, as numbers, are related."""
-
-    def same_cell(logged: int, proposed: int) -> bool:
-        """Return whether two units lie in the same cell now. A proposal may be a box that is itself a cell."""
-        cells = base.unit_cells(np.array([logged, proposed])).find
-        return bool(cells.find(base.component, logged) == cells.find(base.component, proposed))
-
-    if relation is None:
-        return same_cell
-    return lambda logged, proposed: bool(relation(base.unit(logged), base.unit(proposed), base.thing))
-
-
-def proposal_of(base: Base) -> list[int]:
-    """Return the numbers of the units that the base proposes now."""
-    proposal, _ = base.proposal_space()
-    count = rule_of(base.component).propose_over(None, proposal, 0)
-    if count == NEEDS_ROOM:
-        base.make_room(1)
-        count = rule_of(base.component).propose_over(None, proposal, 0)
-    return [int(number) for number in proposal[:count]]
+def knows_contexts(base: object) -> bool:
+    """Return whether this is a user's own object that is asked and told with contexts."""
+    return getattr(base, "contextual", False) is True and not isinstance(base, Algorithm)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -10,8 +11,11 @@ from typing import Any, NamedTuple
 from artreplay.cells.boxes import checked_space
 from artreplay.errors import InvalidParameter, checked_count
 from artreplay.history import Allocation, History, Label
+from artreplay.replay import as_base
 
 Sample = tuple[Any, float]
+DEFAULT_REWARDS = (0.0, 0.5, 1.0)
+TENTHS = (0.1, 0.2, 0.7)  # rewards whose sums depend on the order in which they are added
 
 
 class World(NamedTuple):
@@ -86,6 +90,29 @@ def units_of(make_base: Callable[[], Any], units: UnitsToDraw) -> Units:
     if not listed_units:
         raise InvalidParameter("units must be a number of arms of at least 1, or labels, got none")
     return listed_units
+
+
+def rewards_of(make_base: Callable[[], Any]) -> tuple[float, ...]:
+    """Return the rewards to draw by default: both ends of the range of the base, and the middle if it takes it."""
+    low, high = as_base(make_base()).reward_range
+    if math.isinf(high):
+        low = 0.0 if math.isinf(low) else low
+        high = low + 1.0
+    elif math.isinf(low):
+        low = high - 1.0
+    some = (low, (low + high) / 2.0, high)
+    return some if takes(make_base(), some) or not takes(make_base(), (low, high)) else (low, high)
+
+
+def takes(thing: Any, rewards: Sequence[float]) -> bool:
+    """Return whether a base takes these rewards."""
+    try:
+        base = as_base(thing)
+        for reward in rewards:
+            base.checked_reward(reward)
+    except Exception:  # whatever its own check says
+        return False
+    return True
 
 
 def draw_world(rng: random.Random, units: Units, max_history: int, horizon: int, rewards: Sequence[float]) -> World:

@@ -310,7 +310,7 @@ def test_what_is_no_log_of_ours_is_said(tmp_path):
         ("[]", "is not an indexed log"),
         ('{"magic": "something else"}', "is not an indexed log"),
         ('{"magic": "artreplay store", "format": 5}', "was laid out in format 5, and this version of artreplay reads"),
-        ('{"magic": "artreplay log", "format": 7}', "does not fit its checksum"),
+        ('{"magic": "artreplay log", "format": 8}', "does not fit its checksum"),
         ("[" * 100_000, "manifest.json is damaged"),
     ):
         manifest.write_text(text)

@@ -63,6 +63,7 @@ def index_history(
     *,
     allowance: str | None = None,
     contexts: Sequence[str] | None = None,
+    segments: Sequence[str] | None = None,
     seed: int | None = None,
     table: str | None = None,
     csv: Mapping[str, Any] | None = None,
@@ -94,6 +95,9 @@ def index_history(
         The column that says how far the mean of each row may lie from today's.
     contexts
         The columns of what was known when each row's arm was chosen. They hold numbers, texts or booleans.
+    segments
+        Those of the contexts whose values make segments. Each arm then has its rows together in each segment, and an
+        algorithm with these segments reads only what it asks for.
     seed
         The seed of the shuffle, with `order="shuffle"`.
     table, csv
@@ -118,7 +122,7 @@ def index_history(
     ('red', 3)
     """
     if already_sorted:
-        others = {"path": path, "until": until, "seed": seed, "table": table, "csv": csv}
+        others = {"path": path, "until": until, "seed": seed, "table": table, "csv": csv, "segments": segments}
         for name, value in others.items():
             if value is not None:
                 raise InvalidParameter("must be left out for files that are sorted already", parameter=name)
@@ -127,7 +131,7 @@ def index_history(
         return
     if path is None:
         raise InvalidParameter("path must say where the log is to be laid out, got None")
-    columns = as_columns(unit, reward, None, order, allowance, contexts)
+    columns = as_columns(unit, reward, None, order, allowance, contexts, segments)
     check_can_be_laid_out(columns)
     check_seed_and_order(columns, seed)
     seed = None if seed is None else checked_seed(seed)
@@ -201,7 +205,7 @@ def append_history(
     (1, 4)
     """
     with writing_to(path) as folder:
-        log = open_log(path)
+        log = open_log(path).cells
         manifest = log.manifest
         columns = _appendable(folder, manifest)
         found = source_of(source, columns, table, csv)
@@ -314,7 +318,7 @@ def _as_units(labels: Sequence[Any]) -> Any:
 
 def _merge(folder: StoreFolder, first: int) -> None:
     """Merge a file and all later ones into one file."""
-    log = open_log(folder.address)
+    log = open_log(folder.address).cells
     manifest, directory = log.manifest, log.directory
     if manifest["adopted"]:
         raise InvalidFile("holds files that another engine wrote. Merge them with that engine", file=folder.name)

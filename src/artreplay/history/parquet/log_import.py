@@ -9,6 +9,7 @@ import numpy as np
 
 from artreplay.errors import InvalidHistory, InvalidParameter
 from artreplay.history.context_columns import of_kind
+from artreplay.history.context_values import context_column
 from artreplay.history.fingerprint import Fingerprint
 from artreplay.history.history import History, shuffle_keys
 from artreplay.history.labels import Label, present_labels
@@ -96,7 +97,8 @@ class LogImport:
             if skip < len(part):
                 fresh = part.rows(np.arange(skip, len(part))) if skip else part
                 stats.see(fresh)
-                rows.add(_columns_of(fresh, stats.numbering, whole.rows))
+                by_cell = in_segments(fresh, self.columns.segments) if self.columns.segments else fresh
+                rows.add(_columns_of(by_cell, stats.numbering, whole.rows))
                 whole, own = whole.with_rows(fresh.row_hashes), own.with_rows(fresh.row_hashes)
         encode_labels_as_json(list(stats.numbering.labels))  # refuses bad labels now, not after hours of sorting
         return ImportResult(rows, whole, own, begins)
@@ -130,6 +132,24 @@ class LogImport:
             self.advance("ordering", rows_done, first)
         if self.seed is None:
             tell_of_ties(str(self.columns.order), self.source.name, ties)
+
+
+def in_segments(part: History, segments: Sequence[str]) -> History:
+    """The same rows, whose labels are tuples: the values of some of their contexts, and then the arm."""
+    columns = [context_column(part.contexts.column(name), name).as_categories() for name in segments]  # type: ignore[union-attr]
+    code = np.zeros(len(part), np.int64)
+    for column in columns:
+        code = code * len(column.values) + column.codes
+    code = code * len(part.labels) + part.codes
+    _, first, codes = np.unique(code, return_index=True, return_inverse=True)
+    order = np.argsort(first)  # labels are numbered as they first appear
+    labels: list[Label] = [
+        (*(column.values[column.codes[row]] for column in columns), part.labels[part.codes[row]])
+        for row in first[order].tolist()
+    ]
+    return History.from_columns(
+        part.rewards, labels, np.argsort(order)[codes], allowances=part.allowances, contexts=part.contexts
+    )
 
 
 def _columns_of(part: History, numbering: Numbering, first: int) -> dict[str, Any]:

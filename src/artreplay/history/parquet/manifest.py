@@ -21,7 +21,7 @@ from artreplay.history.parquet.store_folder import StoredFile, StoreFolder, chec
 from artreplay.history.sources import Columns
 from artreplay.whole_files import private_opener
 
-FORMAT = 7
+FORMAT = 8
 MANIFEST = "manifest.json"
 MAGIC = "artreplay log"
 DAMAGED = "does not fit its checksum. Index the log again"
@@ -36,7 +36,8 @@ _BOUNDS = ([float], None)
 _SHAPE: dict[str, Any] = {  # of a manifest; all entries of a list have the shape in it, and a tuple has alternatives
     "magic": str,
     "format": _SIZE,
-    "columns": {"unit": str, "reward": str, "level": None, "order": _NAME, "allowance": _NAME, "contexts": [str]},
+    "columns": {"unit": str, "reward": str, "level": None, "order": _NAME, "allowance": _NAME, "contexts": [str]}
+    | {"segments": [str]},
     "kinds": [("double", "string", "bool", "null")],
     "source": str,
     "until": (_SIZE, None),
@@ -115,7 +116,7 @@ def context_role(place: int) -> str:
 def columns_in(manifest: dict[str, Any]) -> Columns:
     """The columns of the source that a log was made from."""
     columns = manifest["columns"]
-    return Columns(**columns | {"contexts": tuple(columns["contexts"])})
+    return Columns(**columns | {name: tuple(columns[name]) for name in ("contexts", "segments")})
 
 
 def write_manifest(folder: StoreFolder, document: dict[str, Any]) -> None:
@@ -184,6 +185,9 @@ def decode_labels(data: bytes) -> list[Label]:
 def _encoded(label: Any) -> Any:
     if isinstance(label, (bool, int, str)):
         return label
+    if isinstance(label, tuple):  # values of the segment columns and an arm
+        *values, arm = label
+        return {"segment": values, "arm": _encoded(arm)}
     if isinstance(label, Decimal) and label.is_finite() and label == label.to_integral_value():
         return int(label)  # equals the Decimal, and hashes the same
     if isinstance(label, bytes):
@@ -197,7 +201,10 @@ def _encoded(label: Any) -> Any:
     raise CannotSave(f"labels must be whole numbers, texts, bytes or dates to be stored, got {label!r}")
 
 
-def _decoded(value: dict[str, str]) -> Label:
+def _decoded(value: dict[str, Any]) -> Label:
+    if "segment" in value:
+        arm = value["arm"]
+        return *value["segment"], _decoded(arm) if isinstance(arm, dict) else arm
     ((kind, text),) = value.items()
     if kind == "bytes":
         return bytes.fromhex(text)

@@ -18,6 +18,7 @@ from artreplay.compiling import Floats, Ints, resized
 from artreplay.errors import ArtReplayError, InvalidFile, InvalidHistory, InvalidParameter
 from artreplay.history.context_columns import kind_called
 from artreplay.history.fingerprint import Fingerprint
+from artreplay.history.labels import Label
 from artreplay.history.log_protocol import NextRows, Rows
 from artreplay.history.parquet.directory import LabelRuns, read_directory
 from artreplay.history.parquet.log_import import context_table, with_kinds
@@ -112,6 +113,11 @@ class ParquetLog(StoredLog):
             return None
         allowances: Floats = self._columns.ranges("allowance", first, last)
         return allowances
+
+    @property
+    def cells(self) -> ParquetLog:
+        """The log as it lies: a label for each arm, of each segment where it was laid out by segments."""
+        return self
 
     def scan(self, since: int = 0) -> Iterator[Rows]:
         """Yield the rows in the order of the log. If there are many, DuckDB sorts them by their numbers."""
@@ -278,7 +284,53 @@ def _bounds(pair: Sequence[float] | None) -> tuple[float, float] | None:
 
 def label_order(labels: Sequence[Any]) -> list[int]:
     """The numbers of labels in the order of their rows in a file, which is by type, and inside a type by value."""
-    return sorted(range(len(labels)), key=lambda code: (type(labels[code]).__name__, labels[code]))
+    return sorted(range(len(labels)), key=lambda code: _order_key(labels[code]))
+
+
+def _order_key(label: Any) -> tuple[Any, ...]:
+    if isinstance(label, tuple):  # values of segment columns, one of which may be missing, and an arm
+        return "tuple", *(("", 0) if value is None else _order_key(value) for value in label)
+    return type(label).__name__, label
+
+
+class SegmentedLog(ParquetLog):
+    """A log that was laid out by segment and arm. It is a log of arms; `cells` is the same as it lies."""
+
+    def __init__(self, cells: ParquetLog) -> None:
+        self.__dict__.update(cells.__dict__)
+        self.__dict__.pop("fingerprint", None)  # rows are known again by their arms
+        self._cells = cells
+        self.segments = tuple(self.manifest["columns"]["segments"])
+        numbers: dict[Label, int] = {}
+        arms = [numbers.setdefault(label[-1], len(numbers)) for label in cells.labels]  # type: ignore[index]
+        self._arms, self.labels = np.array(arms, np.int64), list(numbers)
+
+    @property
+    def cells(self) -> ParquetLog:
+        """The same log, in which each arm of each segment is a label of its own."""
+        return self._cells
+
+    @property
+    def counts(self) -> Ints:
+        """How many rows each arm has."""
+        return np.bincount(self._arms, self._cells.counts, minlength=len(self.labels)).astype(np.int64)
+
+    def read(self, codes: Ints, after: Ints, n: Ints) -> NextRows:
+        """The rows of an arm lie apart, and nothing asks for them."""
+        raise NotImplementedError
+
+    def scan(self, since: int = 0) -> Iterator[Rows]:
+        """The rows in the order of the log."""
+        for rows in self._cells.scan(since):
+            yield rows._replace(codes=self._arms[rows.codes])
+
+    def totals(self) -> Totals:
+        """What each arm earned."""
+        return StoredLog.totals(self)
+
+    def first(self, rows: int) -> Self:
+        """The log as it was when it had this many rows."""
+        return type(self)(self._cells.first(rows))
 
 
 # -- opening ----------------------------------------------------------------------------------------------------------
@@ -297,7 +349,8 @@ def open_log(where: str | os.PathLike[str], options: Mapping[str, Any] | None = 
         manifest = read_manifest(folder)
         check_given(folder.name, manifest, options or {})
         try:
-            return ParquetLog(folder, manifest)
+            log = ParquetLog(folder, manifest)
+            return SegmentedLog(log) if manifest["columns"]["segments"] else log
         except InvalidFile:
             if tries + 1 < _TRIES and read_manifest(folder) != manifest:
                 continue  # it was compacted or replaced after its manifest was read

@@ -19,6 +19,7 @@ class Columns(NamedTuple):
     order: str | None = None
     allowance: str | None = None
     contexts: tuple[str, ...] = ()
+    segments: tuple[str, ...] = ()  # the contexts that an indexed folder is sorted by, before the arms
 
     @property
     def units(self) -> tuple[str, ...]:
@@ -63,7 +64,13 @@ def check_names(names: Sequence[str], roles: Iterable[tuple[str | None, str | No
 
 
 def as_columns(
-    unit: Any, reward: Any, level: Any = None, order: Any = None, allowance: Any = None, contexts: Any = None
+    unit: Any,
+    reward: Any,
+    level: Any = None,
+    order: Any = None,
+    allowance: Any = None,
+    contexts: Any = None,
+    segments: Any = None,
 ) -> Columns:
     """Check the columns that a caller names. `unit` is a name, or a list of names of coordinates."""
     for name, value in (("reward", reward), ("level", level), ("order", order), ("allowance", allowance)):
@@ -87,7 +94,11 @@ def as_columns(
         raise InvalidParameter(f"contexts must be a list of column names, got {contexts!r}")
     if len({*names}) < len(names) or {*names} & {*units, reward}:
         raise InvalidParameter(f"contexts must be distinct columns other than unit and reward, got {list(names)}")
-    return Columns(unit if isinstance(unit, str) else units, reward, level, order, allowance, tuple(names))
+    within = () if segments is None else segments
+    if not isinstance(within, (list, tuple)) or not {*within} <= {*names} or len({*within}) < len(within):
+        raise InvalidParameter(f"must be some of the contexts, got {segments!r}", parameter="segments")
+    units_ = unit if isinstance(unit, str) else units
+    return Columns(units_, reward, level, order, allowance, tuple(names), tuple(within))
 
 
 def check_seed_and_order(columns: Columns, seed: int | None) -> None:
