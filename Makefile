@@ -17,7 +17,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1  # of linear algebra: the
 BESIDE = $(MAKE) --no-print-directory types layers > $(VENV)/beside.log 2>&1 & beside=$$!;
 BOTH = tests=$$?; wait $$beside; beside=$$?; cat $(VENV)/beside.log; test $$tests = 0 -a $$beside = 0
 
-.PHONY: demo reproduce numbers test test-pythons test-all lint types layers bench bench-peers bench-contexts bench-decisions bench-intervals bench-space bench-stores bench-large bench-study clean
+.PHONY: demo reproduce numbers test test-pythons test-all lint types layers bench bench-peers bench-contexts bench-decisions bench-intervals bench-patrol bench-space bench-stores bench-large bench-study clean
 
 demo: $(VENV)/.core
 	$(BIN)/artreplay demo
@@ -98,6 +98,10 @@ bench-study: .venv-optuna/.ready
 
 # Points and budgets: every rule in all domains, into benchmarks/space.csv, which the tables of the docs are made from;
 # SEEDS=3 for a first look, MINUTES=30 to begin nothing after that (the next call goes on).
+# A year of plans in invented parks, with each planner in each condition; takes half an hour, and goes on where it was.
+bench-patrol: $(VENV)/.dev
+	PYTHONPATH=packages/patrol/benchmarks $(ONE_THREAD) $(VENV)/bin/python packages/patrol/benchmarks/compare_planners.py .patrol-planners.jsonl --parks $(or $(PARKS),40) --seed $(or $(SEED),500001)
+
 bench-space: .venv-peers/.ready
 	$(ONE_THREAD) SEEDS=$(SEEDS) MINUTES=$(MINUTES) PROCESSES=$(PROCESSES) ONLY="$(ONLY)" RULES="$(RULES)" TABLES=$(TABLES) .venv-peers/bin/python benchmarks/space.py
 

@@ -25,7 +25,7 @@ ON_THE_WAY = tuple((f"*.{kind}", "waypoints") for kind in ("csv", "geojson", "gp
 
 def site(**options: Any) -> Site:
     """A site whose tables are all of places on the way, unless the test says otherwise."""
-    given: dict[str, Any] = {"name": "Test park", "levels": (1.0, 3.0), "finest": 8, "files": ON_THE_WAY} | options
+    given: dict[str, Any] = {"name": "Test park", "levels": (1.0, 3.0), "box_km": 5.5, "files": ON_THE_WAY} | options
     return Site(**given).with_area(Area.around(PARK))
 
 

@@ -1,4 +1,4 @@
-"""The choice keeps to budget, places and mask; equal places are drawn by lot; learning and distance are asked for."""
+"""The choice keeps to budget, places and mask; equal places are drawn by lot; distance is asked for."""
 
 from __future__ import annotations
 
@@ -23,19 +23,17 @@ UNKNOWN = map_of(some_visits(0), SIDE, FIRST)
 @given(
     st.floats(1.0, 30.0),
     st.integers(1, 9),
-    st.integers(0, 3),
     st.sampled_from([0.0, 1.5, 3.0]),
     st.integers(0, 9),
     st.sampled_from([KNOWN, UNKNOWN]),
 )
-def test_any_choice_fits(budget, places, learning, apart, seed, forecast):
+def test_any_choice_fits(budget, places, apart, seed, forecast):
     mask = np.random.default_rng(seed).random((SIDE, SIDE)) < 0.5
-    chosen = choose_places(forecast, mask, LEVELS, budget, places, seed, learning, apart)
+    chosen = choose_places(forecast, mask, LEVELS, budget, places, seed, apart)
     assert 1 <= len(chosen) <= places
     assert sum(LEVELS[one.level] for one in chosen) <= budget * (1.0 + 1e-12)
     assert len({one.box for one in chosen}) == len(chosen)
     assert mask.ravel()[[one.box for one in chosen]].all()
-    assert sum(one.is_learning for one in chosen) <= learning
     x, y = np.divmod([one.box for one in chosen], SIDE)
     far = np.hypot(x[:, None] - x, y[:, None] - y)[~np.eye(len(x), dtype=bool)]
     assert (far >= apart).all()
@@ -73,17 +71,6 @@ def test_equal_places_are_drawn_by_lot_and_the_lot_by_the_seed():
     drawn = [{one.box for one in choose_places(UNKNOWN, ALL, LEVELS, 20.0, 5, seed)} for seed in (0, 0, 1, 2)]
     assert drawn[0] == drawn[1]
     assert drawn[0] != drawn[2] != drawn[3]
-
-
-def test_learning_places_are_where_least_is_known():
-    chosen = choose_places(KNOWN, ALL, LEVELS, 20.0, 5, learning=2)
-    plain = choose_places(KNOWN, ALL, LEVELS, 20.0, 5)
-    learning = [one.box for one in chosen if one.is_learning]
-    assert len(learning) == 2
-    low, high = (-np.expm1(-4.0 * end.ravel()) for end in KNOWN.range)
-    assert (high - low)[learning[0]] == (high - low).max()
-    assert [one.box for one in chosen if not one.is_learning] <= [one.box for one in plain]
-    assert {one.level for one in chosen} == {2}
 
 
 def test_a_park_in_which_no_box_can_be_chosen_is_told_in_a_sentence():

@@ -91,7 +91,7 @@ def test_hovering_says_the_numbers_of_a_cell_and_the_reason_of_a_place(browser, 
 def test_colours_and_samples_can_be_changed(browser, pages):
     browser.open(pages["plan"], 1440)
     names = browser.ask("[...document.querySelectorAll('#shade option')].map(o => o.textContent)")
-    assert names == ["forecast", "doubt", "source", "effort"]
+    assert names == ["forecast", "doubt", "effort"]
     fills = "[...document.querySelectorAll('.cells rect')].map(r => r.getAttribute('fill')).join()"
     seen = set()
     for number in range(len(names)):
@@ -101,7 +101,7 @@ def test_colours_and_samples_can_be_changed(browser, pages):
         browser.ask(choose)
         seen.add(browser.ask(fills))
         assert browser.ask("document.querySelector('#meaning').textContent")
-    assert len(seen) == 4
+    assert len(seen) == 3
     shown = "getComputedStyle(document.querySelector('path.samples')).display"
     assert browser.ask(shown) == "none"
     browser.ask("document.querySelector('#dots').click()")
@@ -134,7 +134,7 @@ def test_unknown_boxes_are_hatched_and_the_page_says_how_far_to_trust_it(browser
     assert browser.ask("getComputedStyle(document.querySelector('#hatched')).display") != "none"
     assert browser.ask("document.querySelectorAll('.notes li').length") == len(planned()[0].notes)
     assert "beyond its neighbours" in browser.ask("document.querySelector('.plan li').textContent")
-    effort = "(s => { s.value = 3; s.dispatchEvent(new Event('change')) })(document.querySelector('#shade'))"
+    effort = "(s => { s.value = 2; s.dispatchEvent(new Event('change')) })(document.querySelector('#shade'))"
     browser.ask(effort)
     assert browser.ask(f"{hatched}.length") == 0
     assert browser.ask("getComputedStyle(document.querySelector('#hatched')).display") == "none"

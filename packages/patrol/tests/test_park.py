@@ -73,9 +73,9 @@ def test_a_park_made_again_with_the_same_site_is_the_one_there_is(park):
 def test_what_plans_depend_on_can_change_and_is_in_the_journal(park):
     """Stored records do not depend on levels, names, periods and on what counts."""
     old = park.samples[0]
-    rare = bay_site(levels=(1.0, 2.0), thresholds=(0.5, 1.5), observations=(("Lion", True),), period=14)
+    rare = bay_site(levels=(1.0, 2.0), observations=(("Lion", True),), period=14)
     changed = Park.create(park.folder, rare)
-    assert (changed.site.levels, changed.site.thresholds, changed.site.period) == ((1.0, 2.0), (0.5, 1.5), 14)
+    assert (changed.site.levels, changed.site.period) == ((1.0, 2.0), 14)
     assert changed.journal.entries[-1]["kind"] == "site"
     assert changed.journal.entries[-1]["changed"] == ["effort", "period_days", "observations"]
     assert changed.waypoints.equals(park.waypoints)
@@ -94,8 +94,8 @@ def test_what_plans_depend_on_can_change_and_is_in_the_journal(park):
     ("change", "said"),
     [
         ({"unit": "hours"}, "another unit of effort: use what"),
-        ({"finest": 8}, "another finest"),
-        ({"max_gap_km": 2.0, "finest": 8}, "another max_gap_km and another finest"),
+        ({"box_km": 8.0}, "another box_km"),
+        ({"max_gap_km": 2.0, "box_km": 8.0}, "another max_gap_km and another box_km"),
         ({"time_zone": "Africa/Kampala"}, "another time_zone"),
     ],
 )
@@ -212,6 +212,17 @@ def test_a_first_plan_for_days_far_ahead_does_not_keep_the_next_ones_from_learni
 def test_a_plan_starts_after_the_last_record_unless_told(park):
     assert park.plan(Wish(20, 5))[0].start == (FIRST + timedelta(days=40)).isoformat()
     assert park.plan(Wish(20, 5), start=date(2016, 12, 1))[0].end == "2016-12-07"
+
+
+def test_a_trial_for_days_that_are_in_the_records_changes_nothing_that_is_kept(park):
+    kept = park.plan(Wish(20, 5))[0]
+    before = snapshot(park.folder)
+    trial = park.plan(Wish(20, 5), start=FIRST + timedelta(days=10))[0]
+    assert trial.items
+    assert trial.notes[0].startswith("This plan is a trial")
+    assert snapshot(park.folder) == before
+    assert Park(park.folder).plan(Wish(20, 5))[0] == kept
+    assert not kept.notes[0].startswith("This plan is a trial")
 
 
 def test_a_park_without_records_has_no_plan(tmp_path):

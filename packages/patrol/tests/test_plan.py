@@ -13,11 +13,9 @@ from hypothesis import strategies as st
 from parks import THOROUGH
 from walks import bay_site, walks
 
-import artreplay as ar
 from artreplay.errors import InvalidFile, InvalidParameter
 from artreplay_patrol.plan import Plan, Wish, blurred, make_plan, squares_for
-from artreplay_patrol.samples import all_box_rows, in_order, samples_of
-from artreplay_patrol.tree_planner import base_for
+from artreplay_patrol.samples import all_box_rows
 
 SITE = bay_site()
 START = date(2016, 4, 10)
@@ -34,10 +32,9 @@ def planned(site=SITE, seed=0, patrols=40, start=START, first=None, budget=20.0,
     budget=st.integers(1, 40),
     places=st.integers(1, 8),
     patrols=st.integers(0, 30),
-    planner=st.sampled_from(["rings", "replay"]),
 )
-def test_any_plan_fits_and_lies_inside(seed, budget, places, patrols, planner):
-    plan, _ = planned(seed=seed, budget=budget, places=places, patrols=patrols, planner=planner)
+def test_any_plan_fits_and_lies_inside(seed, budget, places, patrols):
+    plan, _ = planned(seed=seed, budget=budget, places=places, patrols=patrols)
     assert 1 <= len(plan.items) <= places
     assert plan.effort <= budget
     assert {item.level for item in plan.items} <= set(SITE.levels)
@@ -45,35 +42,20 @@ def test_any_plan_fits_and_lies_inside(seed, budget, places, patrols, planner):
     assert SITE.area.inside(points).all()
     assert [item.box for item in plan.items] == [tuple(box) for box in (points * SITE.finest).astype(int).tolist()]
     assert len({item.box for item in plan.items}) == len(plan.items)
-    assert plan.used <= plan.visits
 
 
 def test_the_same_records_give_the_same_plan_and_others_another_name():
     assert planned()[0] == planned()[0]
     names = {planned(**change)[0].plan_id for change in ({}, {"seed": 1}, {"places": 4}, {"budget": 21.0})}
-    names |= {planned(planner="replay")[0].plan_id, planned(first=date(2016, 3, 20))[0].plan_id}
-    assert len(names) == 6
+    names |= {planned(first=date(2016, 3, 20))[0].plan_id}
+    assert len(names) == 5
 
 
 def test_the_order_of_the_records_and_of_the_plans_before_make_no_difference():
     rows = all_box_rows(walks(SITE, patrols=60), SITE)
     mixed = rows.take(np.random.default_rng(1).permutation(len(rows)))
-    for planner in ("rings", "replay"):
-        plans = [
-            make_plan(SITE, one, Wish(20.0, planner=planner), START, date(2016, 3, 20))[0] for one in (rows, mixed)
-        ]
-        assert plans[0] == plans[1]
-
-
-def test_the_planner_replay_makes_the_plan_of_full_start():
-    rows = in_order(all_box_rows(walks(SITE), SITE))
-    plan, policy = planned(planner="replay")
-    full = ar.FullStart(base_for(SITE, 20.0, 5), samples_of(rows)[0])
-    assert full.ask() == policy.ask()
-    assert plan.used == policy.used < plan.visits
-    for item in plan.items:
-        assert item.why.startswith("Index ")
-        assert item.rate is None
+    plans = [make_plan(SITE, one, Wish(20.0), START, date(2016, 3, 20))[0] for one in (rows, mixed)]
+    assert plans[0] == plans[1]
 
 
 def test_ids_are_of_the_plan_and_places_are_numbered():
@@ -111,14 +93,6 @@ def test_a_place_that_rests_says_so():
     assert plan.first == "2016-03-20"
     assert forecast.told > 0
     assert any(note.startswith("The ") and "visits since 2016-03-20" in note for note in plan.notes)
-
-
-def test_learning_places_are_said_to_be_that_and_come_last():
-    plan = planned(learning_places=2)[0]
-    assert [item.is_learning for item in plan.items] == [False, False, False, True, True]
-    for item in plan.items:
-        assert item.why.startswith("This place is here to know the park better") == item.is_learning
-    assert not any(item.is_learning for item in planned()[0].items)
 
 
 def test_places_in_one_corner_are_told_and_can_be_kept_apart():
@@ -166,9 +140,6 @@ def test_a_blurred_plan_tells_squares_of_at_least_that_size_and_its_places_lie_i
         ({"budget": float("nan")}, "budget must pay"),
         ({"budget": -3}, "got -3"),
         ({"places": 0}, "places must be at least 1"),
-        ({"planner": "magic"}, "planner must be one of rings, replay, got 'magic'"),
-        ({"learning_places": 6}, "at most the number of places, 5, got 6"),
-        ({"learning_places": 1, "planner": "replay"}, "are for the planner rings"),
         ({"apart_km": -1.0}, "apart-km must be from 0 to 45 km"),
     ],
 )

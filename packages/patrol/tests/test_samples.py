@@ -14,8 +14,8 @@ import pytest
 from parks import PARK, WEST, write_lines
 
 from artreplay.errors import ArtReplayError
-from artreplay_patrol import Area, Site
-from artreplay_patrol.readers import read_records, unpacking
+from artreplay_patrol import Area, Site, unpacking
+from artreplay_patrol.readers import read_records
 from artreplay_patrol.samples import all_box_rows
 
 SAMPLES = Path(__file__).parent / "samples"
@@ -24,7 +24,7 @@ COUNTED = tuple((name, True) for name in ("snare", "lion"))
 
 
 def site(**options) -> Site:
-    given = {"levels": (1.0, 3.0), "finest": 8, "time_zone": "Africa/Kampala", "observations": COUNTED}
+    given = {"levels": (1.0, 3.0), "box_km": 5.5, "time_zone": "Africa/Kampala", "observations": COUNTED}
     return Site("Test park", **given | options).with_area(Area.around(PARK))
 
 
@@ -192,7 +192,7 @@ class TestZips:
         with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED) as archive:
             archive.writestr("a.csv", "a")
         script = (
-            "import sys, time; from pathlib import Path; from artreplay_patrol.readers.unpacking import unpacked\n"
+            "import sys, time; from pathlib import Path; from artreplay_patrol.unpacking import unpacked\n"
             f"with unpacked(Path({str(tmp_path / 'a.zip')!r})):\n    print('there', flush=True); time.sleep(60)"
         )
         environment = {"TMPDIR": str(tmp_path / "temporary"), "PATH": ""}

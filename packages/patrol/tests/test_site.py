@@ -91,19 +91,18 @@ class TestSiteFile:
     def test_a_full_file(self, tmp_path: Path) -> None:
         path = write_site(
             tmp_path,
-            "name: Élan\ncrs: 32636\nperiod_days: 14\nfinest: 16\nmax_gap_km: 3\ndate_format: '%d/%m/%Y'\n"
+            "name: Élan\nperiod_days: 14\nbox_km: 2.5\nmax_gap_km: 3\ndate_format: '%d/%m/%Y'\n"
             "time_zone: Africa/Kampala\ncolumns: {lon: Longitude}\nobservations: {Snare: yes, Weather: no}\n"
-            "effort:\n  unit: hours\n  levels:\n    - {level: 2, from: 0.5}\n    - {level: 5, from: 3}\n",
+            "effort: {unit: hours, levels: [2, 5]}\n",
         )
         site = Site.load(path)
-        assert (site.name, site.period, site.unit, site.levels, site.thresholds) == (
+        assert (site.name, site.period, site.unit, site.levels) == (
             "Élan",
             14,
             "hours",
             (2, 5),
-            (0.5, 3),
         )
-        assert site.column("lon") == "Longitude"
+        assert site.own_names("lon") == ("Longitude",)
         assert site.counts(["snare", "Human / SNARE", None, "weather", "Fog"]).tolist() == [
             True,
             True,
@@ -111,7 +110,6 @@ class TestSiteFile:
             False,
             False,
         ]
-        assert np.isnan(site.level_of([0.4])[0])
 
     def test_a_saved_site_is_the_same_and_needs_nothing_else(self, tmp_path: Path) -> None:
         (tmp_path / "here").mkdir()
@@ -120,7 +118,7 @@ class TestSiteFile:
         site.save(tmp_path / "there")
         again = Site.load(tmp_path / "there")
         assert again.area.boundary.equals_exact(site.area.boundary, 1e-9)
-        for name in ("name", "levels", "thresholds", "observations", "finest", "unit", "period"):
+        for name in ("name", "levels", "observations", "box_km", "unit", "period"):
             assert getattr(again, name) == getattr(site, name)
 
     def test_a_short_file_takes_the_name_of_its_folder(self, tmp_path: Path) -> None:
@@ -136,11 +134,9 @@ class TestSiteFile:
             ("name: ''", "name must be a text"),
             ("effort: {unit: miles}", "must be km or hours, got 'miles'"),
             ("effort: {levels: [-1]}", "levels must be finite and at least 0"),
-            ("effort: {levels: [{level: 1}]}", "each level must say 'level' and 'from'"),
-            ("effort: {levels: [{level: 1, from: 2}, {level: 2, from: 1}]}", "must ascend"),
-            ("effort: {levels: [{level: 2, from: 0}, {level: 1, from: 1}]}", "levels must ascend"),
-            ("finest: 30", "must be a power of two"),
-            ("crs: 4326", "must be a projection in metres"),
+            ("effort: {levels: [{level: 1}]}", "a level must be a number, got"),
+            ("box_km: 0", "box_km must be above 0"),
+            ("crs: 32636", "there must be no line 'crs'"),
             ("time_zone: Moon", "must be a name such as Africa/Kampala"),
             ("columns: {depth: z}", "got 'depth'"),
             ("observations: 3", "observations must be any"),

@@ -10,17 +10,18 @@ from pathlib import Path
 
 import gpxpy
 import numpy as np
+import pyogrio
 import pyogrio.raw
 import pytest
 import shapely
-from test_forecast import FIRST, SIDE, visited_weekly
 from test_plan import SITE, START, planned
 from walks import bay_site, walks
 
 from artreplay.errors import InvalidFile
 from artreplay_patrol.errors import InvalidRecords
-from artreplay_patrol.forecast import forecast_of
+from artreplay_patrol.forecast import UNKNOWN
 from artreplay_patrol.plan import Wish, make_plan
+from artreplay_patrol.posts import Post
 from artreplay_patrol.readers import read_records
 from artreplay_patrol.readers.gpx import read_gpx
 from artreplay_patrol.samples import all_box_rows
@@ -54,9 +55,9 @@ def test_gpx_is_read_by_gpxpy_with_the_effort_in_name_and_description(folder):
         assert place.comment == item.item_id
 
 
-@pytest.mark.parametrize("name", ["plan.gpx", "plan.geojson", "plan.gpkg"])
+@pytest.mark.parametrize("name", ["plan.gpx", "plan.gpkg"])
 def test_gdal_reads_the_same_places(folder, name):
-    layer = "waypoints" if name.endswith("gpx") else None
+    layer = "waypoints" if name.endswith("gpx") else "places"
     meta, _, geometries, columns = pyogrio.raw.read(folder / name, layer=layer)
     found = dict(zip(meta["fields"], columns, strict=True))
     assert meta["crs"] == "EPSG:4326"
@@ -68,6 +69,33 @@ def test_gdal_reads_the_same_places(folder, name):
         assert found["why"].tolist() == [item.why for item in PLAN.items]
 
 
+def test_the_geopackage_has_the_boxes_the_routes_and_the_places(tmp_path):
+    """What QGIS shows is what the page shows: one row for each box, and the routes from the posts."""
+    post = Post("Gate", *SITE.area.to_lonlat([[0.45, 0.8]])[0].tolist())
+    site = bay_site(posts=(post,))
+    plan, forecast = make_plan(site, ROWS, Wish(30.0), START)
+    for blur_m in (0.0, 5000.0):
+        view = view_of(site, ROWS, forecast, plan, blur_m=blur_m)
+        write_plan(view, tmp_path)
+        layers = dict(pyogrio.list_layers(tmp_path / "plan.gpkg").tolist())
+        assert layers == {"places": "Point", "routes": "LineString", "boxes": "Polygon"}
+        meta, _, shapes, columns = pyogrio.raw.read(tmp_path / "plan.gpkg", layer="boxes")
+        found = dict(zip(meta["fields"], columns, strict=True))
+        assert len(shapes) == len(view.boxes)
+        middles = SITE.area.to_unit(*shapely.get_coordinates(shapely.centroid(shapely.from_wkb(shapes))).T)
+        assert (np.floor(middles * view.side) == view.boxes).all()
+        assert np.allclose(found["forecast"], view.layers[0].values)
+        assert ((found["certainty"] == "unknown") == view.layers[0].unknown).all()
+        assert (found["low"] <= found["forecast"]).all()
+        assert (found["forecast"] <= found["high"]).all()
+        assert found["visits"].sum() == len(ROWS)
+        assert found["effort"].sum() == pytest.approx(sum(ROWS["effort"].to_pylist()))
+        _, _, shapes, columns = pyogrio.raw.read(tmp_path / "plan.gpkg", layer="routes")
+        assert [len(shapely.get_coordinates(line)) for line in shapely.from_wkb(shapes)] == [
+            len(route.stops) + 2 for route in plan.routes
+        ]
+
+
 def test_csv_has_the_same_places(folder):
     with open(folder / "plan.csv", encoding="utf-8-sig", newline="") as file:
         rows = list(csv.DictReader(file))
@@ -76,10 +104,10 @@ def test_csv_has_the_same_places(folder):
     assert [row["why"] for row in rows] == [item.why for item in PLAN.items]
 
 
-@pytest.mark.parametrize("name", ["plan.geojson", "plan.gpkg", "plan.csv"])
+@pytest.mark.parametrize("name", ["plan.csv"])
 def test_our_own_reader_finds_the_same_places(folder, name, tmp_path):
     """As records: a plan lies where it says, for a team that takes it home again."""
-    site = bay_site(columns=COLUMNS if name == "plan.csv" else COLUMNS[:4], files=(("plan.*", "waypoints"),))
+    site = bay_site(columns=COLUMNS, files=(("plan.*", "waypoints"),))
     table, _ = read_records(folder / name, site, date_format="%Y-%m-%d")
     assert_places(np.stack([np.asarray(table["lon"]), np.asarray(table["lat"])], axis=1))
 
@@ -101,7 +129,7 @@ COLUMNS = (
     ("patrol", "plan_id"),
     ("date", "start"),
     ("waypoint", "item_id"),
-    ("category", "name"),
+    ("category", "unit"),
     ("lon", "lon"),
     ("lat", "lat"),
 )
@@ -113,7 +141,7 @@ def test_the_page_needs_nothing_from_elsewhere_and_cannot_be_broken_by_a_name(fo
     assert "<&>" not in text
     assert "Bay park &lt;&amp;&gt;" in text
     data = json.loads(text.split('id="data">')[1].split("</script>")[0])
-    assert [shade["name"] for shade in data["shades"]] == ["forecast", "doubt", "source", "effort"]
+    assert [shade["name"] for shade in data["shades"]] == ["forecast", "doubt", "effort"]
     assert {len(shade["steps"]) for shade in data["shades"]} == {len(data["boxes"])} == {int(SITE.area.mask(16).sum())}
     for item in PLAN.items:
         assert item.item_id in text
@@ -123,7 +151,7 @@ def test_blurred_files_hold_no_exact_position(tmp_path):
     view = view_of(SITE, ROWS, FORECAST, PLAN, blur_m=5000.0)
     write_plan(view, tmp_path)
     exact = {str(value) for value in PLACES.ravel()} | {f"{lat:.5f}, {lon:.5f}" for lon, lat in PLACES.tolist()}
-    for name in ("plan.gpx", "plan.geojson", "plan.csv", "plan.html", "plan.json"):
+    for name in ("plan.gpx", "plan.csv", "plan.html", "plan.json"):
         text = (tmp_path / name).read_text(encoding="utf-8-sig")
         assert not [value for value in exact if value in text], name
     assert {item["box"] for item in json.loads((tmp_path / "plan.json").read_text())["items"]} == {None}
@@ -131,9 +159,8 @@ def test_blurred_files_hold_no_exact_position(tmp_path):
     assert len(np.unique(view_of(SITE, ROWS, FORECAST).dots, axis=0)) > 100
 
 
-@pytest.mark.parametrize("planner", ["rings", "replay"])
-def test_no_box_of_a_blurred_map_is_smaller_than_the_blur(planner):
-    plan, made_from = planned(planner=planner)
+def test_no_box_of_a_blurred_map_is_smaller_than_the_blur():
+    plan, made_from = planned()
     sharp, rough = (view_of(SITE, ROWS, made_from, plan, blur_m=blur_m) for blur_m in (0.0, 5000.0))
     assert rough.side == 8 < sharp.side
     assert rough.coverage == sharp.coverage
@@ -149,7 +176,7 @@ def test_no_box_of_a_blurred_map_is_smaller_than_the_blur(planner):
 def test_what_is_unknown_is_hatched_and_never_coloured_as_low():
     view = view_of(SITE, ROWS, FORECAST, PLAN)
     forecast, doubt = view.layers[:2]
-    unknown = FORECAST.doubt[SITE.area.mask(SITE.finest)] >= 16.0
+    unknown = FORECAST.doubt[SITE.area.mask(SITE.finest)] >= UNKNOWN
     assert unknown.any()
     assert not unknown.all()
     data = json.loads(re.search(r'id="data">(.*?)</script>', _page(view))[1])
@@ -162,24 +189,9 @@ def test_what_is_unknown_is_hatched_and_never_coloured_as_low():
     assert nothing.layers[0].unknown.all()
 
 
-def test_a_map_of_rest_is_there_if_visits_speak_for_it():
-    site = bay_site(finest=SIDE)
-    rows = all_box_rows(walks(site), site)
-    day = FIRST + 7 * 30
-    quiet, same = (forecast_of(visited_weekly(left), SIDE, FIRST, day) for left in (0.2, 1.0))
-    assert [layer.name for layer in view_of(site, rows, quiet).layers] == [
-        "forecast",
-        "doubt",
-        "source",
-        "rest",
-        "effort",
-    ]
-    assert [layer.name for layer in view_of(site, rows, same).layers] == ["forecast", "doubt", "source", "effort"]
-
-
 def test_a_map_without_a_plan(tmp_path):
     paths = write_map(view_of(SITE, ROWS, FORECAST), tmp_path / "new" / "map")
-    assert [path.name for path in paths] == ["map.png", "map.html"]
+    assert [path.name for path in paths] == ["map.png", "map.html", "map.gpkg"]
     assert "Where to go" not in paths[1].read_text(encoding="utf-8")
 
 

@@ -7,13 +7,13 @@ import json
 import numpy as np
 import pyarrow.csv
 import pytest
+from rivals import MAP, ORACLE, OURS, PLANNERS
+from simulate_patrols import simulate
+from worlds import CONDITIONS, Deterrence, Ground, Quiet
+from years import compare, coverage_of, year_of
 
-from artreplay.cli import main
 from artreplay.errors import InvalidParameter
-from artreplay_patrol.rivals import MAP, ORACLE, OURS, PLANNERS
 from artreplay_patrol.synthetic import synthetic_park
-from artreplay_patrol.worlds import CONDITIONS, Deterrence, Ground, Quiet
-from artreplay_patrol.years import compare, coverage_of, year_of
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +93,7 @@ def test_the_truth_is_about_the_places_in_the_records(tmp_path):
     assert np.allclose(park.risk_at([lon], [lat], np.array([2.0])), expected, rtol=1e-3)
 
 
-def test_what_cannot_be_simulated_is_refused(ground, capsys):
+def test_what_cannot_be_simulated_is_refused(ground):
     for change, said in (
         ({"weeks": 0}, "weeks must be at least 1"),
         ({"missed": 1.0}, "missed must be a share"),
@@ -102,18 +102,16 @@ def test_what_cannot_be_simulated_is_refused(ground, capsys):
         given = {"conditions": ["plain"], "budget": 20.0, "places": 5} | change
         with pytest.raises(InvalidParameter, match=said):
             compare(lambda seed: ground, [3], **given)
-    assert main(["patrol", "simulate", "--condition", "hail"]) == 2
-    assert "condition must be one of" in capsys.readouterr().err
 
 
 def test_the_command_says_who_found_how_much(tmp_path, capsys):
-    words = ["patrol", "simulate", "--parks", "2", "--weeks", "2", "--waypoints", "600", "--condition", "plain"]
-    assert main([*words, "-o", str(tmp_path / "planners.png")]) == 0
+    few = {"condition": ["plain"], "weeks": 2, "waypoints": 600}
+    simulate(**few, parks=2, output=tmp_path / "planners.png")
     out = capsys.readouterr().out
     assert "more than the rate map" in out
     assert all(name in out for name in PLANNERS)
     assert (tmp_path / "planners.png").read_bytes().startswith(b"\x89PNG")
-    assert main([*words, "--json", "--parks", "1"]) == 0
+    simulate(**few, parks=1, as_json=True)
     (found,) = json.loads(capsys.readouterr().out)
     assert found["condition"] == "plain"
     assert set(found["planners"]) == set(PLANNERS)

@@ -22,8 +22,9 @@ FIRST = date(2016, 3, 1)
 
 
 def bay_site(**options: Any) -> Site:
-    given: dict[str, Any] = {"name": "Bay park <&>", "levels": (1.0, 3.0, 6.0), "finest": 16} | options
-    return Site(**given).with_area(Area.around(BOUNDARY))
+    area = Area.around(BOUNDARY)
+    given: dict[str, Any] = {"name": "Bay park <&>", "levels": (1.0, 3.0, 6.0), "box_km": area.side_km / 16} | options
+    return Site(**given).with_area(area)
 
 
 def risk(points: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

@@ -13,6 +13,7 @@ import numpy as np
 
 from artreplay.compiling import Floats
 from artreplay.errors import InvalidFile, InvalidParameter
+from artreplay_patrol.gis_files import inside_zip, read_gis
 from artreplay_patrol.packages import package
 from artreplay_patrol.waypoints import DIGITS
 
@@ -246,22 +247,20 @@ def read_boundary(path: Path, crs: str | None = None) -> Any:
 
     `crs` says what the coordinates are where the file does not.
     """
-    shapely, raw, pyproj = package("shapely"), package("pyogrio.raw"), package("pyproj")
+    shapely, pyproj = package("shapely"), package("pyproj")
     if not path.exists():
         raise InvalidFile(f"the boundary {path} does not exist")
-    try:
-        meta, _, shapes, _ = raw.read(path, columns=[])
-        found = shapely.from_wkb(shapes)
-    except Exception as error:  # what GDAL raises depends on its drivers
-        raise InvalidFile(f"the boundary {path} cannot be read: {error}") from error
+    with inside_zip(path) as file:
+        meta, _, shapes, _ = read_gis(file, f"the boundary {path}", columns=[])
+    found = shapely.from_wkb(shapes, on_invalid="ignore")
     polygons = [shape for shape in found if shape is not None and shape.geom_type in ("Polygon", "MultiPolygon")]
     if not polygons:
         raise InvalidFile(f"the boundary {path} must hold a polygon, and it holds {_kinds(found)}")
     made = shapely.force_2d(shapely.union_all([shape if shape.is_valid else shape.buffer(0) for shape in polygons]))
     try:
         given = pyproj.CRS.from_user_input(meta.get("crs") or crs or LONLAT)
-    except pyproj.exceptions.CRSError as error:
-        raise InvalidFile(f"the boundary {path} is in an unknown projection: {error}") from error
+    except pyproj.exceptions.CRSError:
+        raise InvalidFile(f"the boundary {path} is in a projection that nobody knows") from None
     change = pyproj.Transformer.from_crs(given, LONLAT, always_xy=True)
     return shapely.transform(made, change.transform, interleaved=False)
 

@@ -12,28 +12,20 @@ from artreplay.compiling import Floats, Ints
 from artreplay.errors import InvalidParameter, checked_count, checked_number
 from artreplay_patrol.area import Bools
 from artreplay_patrol.forecast import Forecast
-from artreplay_patrol.posts import Team, close_together, within_reach
+from artreplay_patrol.posts import Post, Team, close_together, within_reach
+from artreplay_patrol.rounds import Choice, choose_round
+from artreplay_patrol.samples import LEAST_INSIDE
 from artreplay_patrol.site import Site
 
-_LEAST_INSIDE = 0.01  # of a box, or of the largest overlap where the park is so narrow that all are small
-_APART_TO_LEARN = 2.0  # boxes between places that are there to learn: neighbours would tell the same
 _GUESS = 0.25  # a forecast of which less than this share comes from the box itself is a guess
 _BESIDE = 1.5  # boxes: all eight neighbours are nearer
 _DIGITS = 4  # of a chance; what differs less is equal
 _SLACK = 1.0 - 1e-12
 
 
-class Choice(NamedTuple):
-    """A box to go to, with the number of its level of effort."""
-
-    box: int  # x · side + y
-    level: int
-    is_learning: bool = False  # chosen to know the park better, not to find more
-
-
 def choosable(site: Site) -> Bools:
-    """The finest boxes a plan may choose: those that overlap the area by more than a sliver nobody could patrol."""
-    return site.area.mask(site.finest, least=_LEAST_INSIDE)
+    """The finest boxes a plan may choose: those of which at least half is inside the boundary."""
+    return site.area.mask(site.finest, least=LEAST_INSIDE)
 
 
 def checked_budget(site: Site, budget: float, places: int) -> tuple[float, int]:
@@ -64,6 +56,26 @@ def best_places(
     return sorted(pairs, key=lambda pair: -values[pair])
 
 
+class Rules:
+    """Which boxes may still be chosen once some are: two rules that keep places apart.
+
+    Of neighbouring boxes that are guesses, because their forecast comes from around them, one is taken: the others
+    would tell the same. And no two places are nearer to each other than `apart` boxes.
+    """
+
+    def __init__(self, forecast: Forecast, apart: float) -> None:
+        self.side, self.apart = forecast.side, apart
+        self.guesses = forecast.shares[-1].ravel() < _GUESS
+
+    def may_follow(self, boxes: Ints, box: int) -> Bools:
+        """Which of some boxes may be chosen beside one that is chosen."""
+        x, y = np.divmod(boxes, self.side)
+        far = np.hypot(x - box // self.side, y - box % self.side)
+        near = np.where(self.guesses[boxes] & self.guesses[box], max(self.apart, _BESIDE), self.apart)
+        allowed: Bools = (far > 0.0) & (far >= near)
+        return allowed
+
+
 def choose_places(
     forecast: Forecast,
     mask: Bools,
@@ -71,43 +83,28 @@ def choose_places(
     budget: float,
     places: int,
     seed: int = 0,
-    learning: int = 0,
     apart: float = 0.0,
     others: Sequence[int] = (),
 ) -> list[Choice]:
-    """The places of a plan; those for learning come first.
+    """The places of a plan, where the way to them costs nothing.
 
-    It is the exact choice, with three rules. Chances that agree to four digits are equal, and lots decide. Of
-    neighbouring boxes that are guesses, because their forecast comes from around them, one is taken: the others would
-    tell the same. And no two places are nearer to each other than `apart` boxes. A place that these rules take out
-    of the choice is replaced by choosing the rest again. `others` are boxes that somebody else goes to.
+    It is the exact choice, within `Rules`. Chances that agree to four digits are equal, and lots decide. A place that
+    the rules take out of the choice is replaced by choosing the rest again. `others` are boxes that somebody else
+    goes to.
     """
+    rules = Rules(forecast, apart)
     boxes = by_lot(mask, seed, forecast.day)
-    taken: list[Choice] = []
-    while len(taken) < min(learning, places) and len(boxes) and _pays(budget, levels):
-        number = _even_level(levels, budget / (places - len(taken)))
-        choice = Choice(_least_known(forecast, boxes, levels[number]), number, True)
-        taken.append(choice)
-        budget -= levels[number]
-        boxes = _away(boxes, choice.box, forecast.side, max(apart, _APART_TO_LEARN))
-    guesses = forecast.shares[-1].ravel() < _GUESS
-
-    def left_after(boxes: Ints, box: int) -> Ints:
-        """The boxes that may still be chosen after one of them."""
-        near = np.where(guesses[boxes] & guesses[box], max(apart, _BESIDE), apart)
-        return _away(boxes, box, forecast.side, near)
-
-    boxes = by_lot(mask, seed, forecast.day)
-    for box in (*others, *(choice.box for choice in taken)):
-        boxes = left_after(boxes, box)
+    for box in others:
+        boxes = boxes[rules.may_follow(boxes, box)]
     chances = np.round(forecast.chances(levels), _DIGITS)
+    taken: list[Choice] = []
     while len(taken) < places and len(boxes) and _pays(budget, levels):
         for box, number in best_places(chances, boxes, levels, budget, places - len(taken)):
             if box not in boxes:
                 break
             taken.append(Choice(box, number))
             budget -= levels[number]
-            boxes = left_after(boxes, box)
+            boxes = boxes[rules.may_follow(boxes, box)]
         else:
             break
     return taken
@@ -128,7 +125,8 @@ def choose_patrols(forecast: Forecast, site: Site, wish: Asked) -> list[Patrol]:
     mask = choosable(site)
     if not site.teams:
         near = within_reach(mask, site.area, site.posts, site.reach_km)
-        return [Patrol(None, _choose(forecast, site, near, wish, wish.budget, wish.places, ()))]
+        who = "the budget"
+        return [Patrol(None, _choose(forecast, site, near, wish, wish.budget, wish.places, (), site.posts, who))]
     made: list[Patrol] = []
     for team in site.teams:
         posts = [post for post in site.posts if team.post in (None, post.name)]
@@ -136,15 +134,40 @@ def choose_patrols(forecast: Forecast, site: Site, wish: Asked) -> list[Patrol]:
         others = [choice.box for patrol in made for choice in patrol.choices]
         near.reshape(-1)[others] = False
         budget, places = checked_budget(site, team.budget, team.places)
-        made.append(Patrol(team, _choose(forecast, site, near, wish, budget, places, others) if near.any() else []))
+        who = f"the budget of {team.name}"
+        choices = _choose(forecast, site, near, wish, budget, places, others, posts, who, True) if near.any() else []
+        made.append(Patrol(team, choices))
     return made
 
 
 def _choose(
-    forecast: Forecast, site: Site, mask: Bools, wish: Asked, budget: float, places: int, others: Sequence[int]
+    forecast: Forecast,
+    site: Site,
+    mask: Bools,
+    wish: Asked,
+    budget: float,
+    places: int,
+    others: Sequence[int],
+    posts: Sequence[Post],
+    who: str,
+    is_team: bool = False,
 ) -> list[Choice]:
-    """The best places for one patrol; if they must be near one another, of the best circles the best."""
+    """The best places for one patrol, or for everybody; with posts, those that can be walked to and back."""
     boxes = site.finest / site.area.side_km
+    if posts and site.way == "walked":
+        chances = np.round(forecast.chances(site.levels), _DIGITS).reshape(-1, len(site.levels))
+        among = by_lot(mask, wish.seed, forecast.day)
+        rules = Rules(forecast, wish.apart_km * boxes)
+        for box in others:
+            among = among[rules.may_follow(among, box)]
+        starts = [[post] for post in posts] if is_team else [posts]  # a team goes one round, from any of its posts
+        rounds = [choose_round(site, chances, among, rules.may_follow, budget, places, start) for start in starts]
+        if not any(rounds):
+            raise InvalidParameter(
+                f"{who} must pay for the way to a place and back and for the smallest effort there, and {budget:g} "
+                f"{site.unit} pay for none. If patrols are driven there, write way: driven into the site file."
+            )
+        return max(rounds, key=lambda made: sum(chances[choice.box, choice.level] for choice in made))
     masks = [mask]
     if site.near_km < site.area.side_km:
         level = _even_level(site.levels, budget / places)
@@ -153,8 +176,7 @@ def _choose(
     chances = forecast.chances(site.levels).reshape(-1, len(site.levels))
 
     def choices(among: Bools) -> list[Choice]:
-        learning, apart = wish.learning_places, wish.apart_km * boxes
-        return choose_places(forecast, among, site.levels, budget, places, wish.seed, learning, apart, others)
+        return choose_places(forecast, among, site.levels, budget, places, wish.seed, wish.apart_km * boxes, others)
 
     return max(map(choices, masks), key=lambda made: sum(chances[choice.box, choice.level] for choice in made))
 
@@ -169,8 +191,6 @@ class Asked(Protocol):
     @property
     def seed(self) -> int: ...
     @property
-    def learning_places(self) -> int: ...
-    @property
     def apart_km(self) -> float: ...
 
 
@@ -182,17 +202,3 @@ def _even_level(levels: Sequence[float], share: float) -> int:
     """The number of the largest level that an even share of the budget pays for; of the smallest if it pays none."""
     paid = [level for level in levels if 0.0 < level * _SLACK <= share]
     return levels.index(max(paid) if paid else min(level for level in levels if level > 0.0))
-
-
-def _away(boxes: Ints, box: int, side: int, apart: float | Floats) -> Ints:
-    """The boxes that are not the given one, and not too near to it."""
-    x, y = np.divmod(boxes, side)
-    far = np.hypot(x - box // side, y - box % side)
-    kept: Ints = boxes[(far > 0.0) & (far >= apart)]
-    return kept
-
-
-def _least_known(forecast: Forecast, boxes: Ints, level: float) -> int:
-    """The box whose chance to find something with this effort is known least well."""
-    low, high = (-np.expm1(-end.ravel()[boxes] * level) for end in forecast.range)
-    return int(boxes[np.argmax(high - low)])

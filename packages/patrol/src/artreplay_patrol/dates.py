@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from artreplay.errors import InvalidParameter
 from artreplay_patrol.area import Bools
+from artreplay_patrol.counts_in_words import quoted
 from artreplay_patrol.errors import InvalidRecords
 
 FORMATS = (
@@ -126,7 +127,7 @@ def _days(texts: Sequence[str], date_format: str | None, source: str) -> list[da
     most = max(counts.values())
     if most == 0:
         raise InvalidRecords(
-            f"{source}: dates such as {written[0]!r} cannot be read. Say how they are written, "
+            f"{source}: dates such as {quoted(written[0])} cannot be read. Say how they are written, "
             "for example --date-format %d/%m/%Y"
         )
     best = [form for form in FORMATS if counts[form] == most]
@@ -168,7 +169,7 @@ def _with_format(texts: Sequence[str], form: str, source: str) -> list[date | No
     days = [parsed(text, form) for text in texts]
     written = [text for text in texts if text]
     if written and not any(days):
-        raise InvalidRecords(f"{source}: no date is written as {form}, they look like {written[0]!r}")
+        raise InvalidRecords(f"{source}: no date is written as {form}, they look like {quoted(written[0])}")
     return days
 
 
@@ -179,8 +180,8 @@ def _check_unambiguous(texts: Sequence[str], best: list[str], readings: dict[str
         for text, one, two in zip(texts, readings[first], readings[other], strict=True):
             if one is not None and two is not None and one != two:
                 raise InvalidRecords(
-                    f"{source}: dates such as {text!r} can be {_spoken(one)} or {_spoken(two)}, and no other date "
-                    f"tells which: give --date-format {first} or --date-format {other}"
+                    f"{source}: dates such as {quoted(text)} can be {_spoken(one)} or {_spoken(two)}, and no "
+                    f"other date tells which: give --date-format {first} or --date-format {other}"
                 )
 
 
@@ -191,8 +192,8 @@ def _check_one_way(texts: Sequence[str], best: str, readings: dict[str, Any], so
             other = next((form for form in FORMATS if readings[form][place] is not None), None)
             if other is not None:
                 raise InvalidRecords(
-                    f"{source}: dates are written in two ways: some as {best}, but {text!r} is written as {other}: "
-                    "import the parts as two files, each with its own --date-format"
+                    f"{source}: dates are written in two ways: some as {best}, but {quoted(text)} is written as "
+                    f"{other}: import the parts as two files, each with its own --date-format"
                 )
 
 

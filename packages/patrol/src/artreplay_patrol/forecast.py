@@ -40,11 +40,14 @@ from artreplay_patrol.stories import (
 )
 
 WEEK = 7
-UNKNOWN = 16.0  # the doubt from which nothing should be said of a box
+UNKNOWN = 32.0  # the doubt from which nothing should be said of a box
 _QUARTER = 13  # weeks after which the strengths of rings are fitted again
 _QUARTERS = 4  # the seasons are fitted again after this many of these quarters
 _PASSES = 3  # passes over the evidence at a fit, to estimate the finds of each yes
 _SHARE = 0.8  # of the places like this one whose rate is in the range that is told
+# What a range is widened by: its finds and effort count a fourth. By the gamma distribution itself the ranges of the
+# places that promise most held 42 to 71 % in worlds with other assumptions, and with a fourth 62 to 86 %.
+_WIDER = 4.0
 _FEWEST = 100  # finds, below which records are not asked whether places go quiet
 _CLEARLY = 5.0  # the gain in log-likelihood from which they say so
 
@@ -127,7 +130,10 @@ class Forecast:
         """
         quantile = package("scipy.special").gammaincinv
         low, high = (
-            [quantile(rates.finds, 0.5 + side * _SHARE / 2.0) / rates.effort for rates in self._possible]
+            [
+                quantile(rates.finds / _WIDER, 0.5 + side * _SHARE / 2.0) / (rates.effort / _WIDER)
+                for rates in self._possible
+            ]
             for side in (-1.0, 1.0)
         )
         met = self.met[self.likeliest]

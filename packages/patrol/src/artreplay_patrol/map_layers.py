@@ -14,6 +14,7 @@ import numpy as np
 from artreplay.compiling import Floats
 from artreplay.errors import InvalidFile
 from artreplay_patrol.area import LONLAT
+from artreplay_patrol.gis_files import inside_zip, read_gis
 from artreplay_patrol.packages import package
 
 _NAMES = ("name", "nom", "nombre", "nome", "label", "title")  # of the column with a thing's name
@@ -53,14 +54,12 @@ class MapLayer:
 
 def read_layer(name: str, path: Path) -> MapLayer:
     """The lines, points and edges of areas in a GIS file."""
-    shapely, raw, pyproj = package("shapely"), package("pyogrio.raw"), package("pyproj")
+    shapely, pyproj = package("shapely"), package("pyproj")
     if not path.exists():
         raise InvalidFile(f"the layer {name}: {path.name} does not exist")
-    try:
-        meta, _, shapes, fields = raw.read(path)
-        drawn = shapely.from_wkb(shapes, on_invalid="ignore")
-    except Exception as error:  # what GDAL raises depends on its drivers
-        raise InvalidFile(f"the layer {name}: {path.name} cannot be read as a GIS file") from error
+    with inside_zip(path) as file:
+        meta, _, shapes, fields = read_gis(file, f"the layer {name}: {path.name}")
+    drawn = shapely.from_wkb(shapes, on_invalid="ignore")
     column = next((place for place, field in enumerate(meta["fields"]) if str(field).casefold() in _NAMES), None)
     names = ["" if column is None or one is None else str(one) for one in (drawn if column is None else fields[column])]
     names = [""] * len(drawn) if column is None else names

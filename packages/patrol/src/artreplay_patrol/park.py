@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import date, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
@@ -18,20 +18,21 @@ import pyarrow.parquet as pq
 
 from artreplay.errors import InvalidFile, InvalidParameter
 from artreplay.history import History
-from artreplay.replay import ArtificialReplay
 from artreplay.whole_files import write_whole
 from artreplay_patrol.area import Bools
+from artreplay_patrol.corrections import corrections, keys_of, of_days
+from artreplay_patrol.counts_in_words import many
 from artreplay_patrol.forecast import Forecast, Visits, forecast_of
 from artreplay_patrol.journal import Journal
 from artreplay_patrol.plan import Plan, Wish, make_plan
 from artreplay_patrol.reasons import day_of
 from artreplay_patrol.samples import all_box_rows, in_order, samples_of
 from artreplay_patrol.site import BOUNDARY_FILE, CHANGEABLE, SITE_FILE, Site
-from artreplay_patrol.waypoints import DIGITS, FORM, form_of, no_waypoints, with_legs
+from artreplay_patrol.waypoints import FORM, form_of, no_waypoints, with_legs
 
 JOURNAL_FILE = "journal.jsonl"
 _FOLDERS = ("records", "plans")
-_KEY = ("patrol", "day", "time", "waypoint", "leg", "category", "lon", "lat")  # rows that agree in these are the same
+_TRIAL = "This plan is a trial: the park has records of its first day or of later ones, and does not keep it."
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,29 @@ class Added:
 
     new: int
     known: int
+    replaced: int = 0  # days of patrols whose rows in the park went, because the import tells them otherwise
+    gone: int = 0  # rows that were there and are in the park no more
+    notes: tuple[str, ...] = ()
+
+    def sentences(self, park: Path) -> list[str]:
+        """What there is to say of it, beside the counts."""
+        said = list(self.notes)
+        if self.gone:
+            said.append(
+                f"{many(self.replaced, 'day')} of patrols that the park had are told otherwise by this import, which "
+                f"replaces them: {many(self.gone, 'row')} went. artreplay patrol undo {park} takes the import back"
+            )
+        return said
+
+
+@dataclass(frozen=True)
+class Undone:
+    """An import that was taken back."""
+
+    source: str  # the name of its file or folder
+    at: str  # when it was made
+    rows: int  # that went
+    back: int  # rows that it had replaced, and that are back
 
 
 @dataclass(frozen=True)
@@ -129,33 +153,72 @@ class Park:
 
     def add_records(self, table: Any, quality: Any = None, source: str = "") -> Added:
         """Keep the rows of a table of waypoints that the park does not have; the same table again changes nothing."""
+        found = corrections(self.waypoints, table)
         known = self._known(table)
-        fresh = table.filter(pa.array(~known))
-        if len(fresh):
+        going = of_days(self.waypoints, found.replaced) if found.replaced else np.zeros(len(self.waypoints), np.bool_)
+        fresh = table.filter(pa.array(~known | of_days(table, found.replaced)))
+        leaving = self.waypoints.filter(pa.array(going))
+        gone = len(leaving) - int(pc.sum(pc.is_in(keys_of(leaving), value_set=keys_of(table)), min_count=0).as_py())
+        if len(fresh) or found.replaced:
             name = f"records/{_digest(fresh)}.parquet"
             write_whole(self.folder / name, lambda file: pq.write_table(fresh, file, compression="zstd"), private=True)
             report = {} if quality is None else {"quality": quality.to_dict()}
-            self.journal.append("records", file=name, rows=len(fresh), source=source, **report)
-            for name in ("waypoints", "visits", "samples"):
-                self.__dict__.pop(name, None)
+            replaced = {"replaces": found.replaced} if found.replaced else {}
+            self.journal.append("records", file=name, rows=len(fresh), source=source, **replaced, **report)
+            self._forget()
         inside = np.asarray(table["inside"])
-        return Added(int(pc.sum(fresh["inside"], min_count=0).as_py()), int((known & inside).sum()))
+        counts = int((~known & inside).sum()), int((known & inside).sum())
+        return Added(*counts, len(found.replaced), gone, tuple(found.notes))
+
+    def undo(self) -> Undone:
+        """Take back the last import: its rows go, and what it replaced is back. The journal keeps both lines."""
+        imports = self._imports()
+        if not imports:
+            raise InvalidParameter(f"{self.folder} has no import that could be taken back")
+        last = imports[-1]
+        with_it = len(self.waypoints)
+        self.journal.append("undo", file=last["file"])
+        self._forget()
+        back = int(of_days(self.waypoints, last.get("replaces", [])).sum())
+        rows = with_it - len(self.waypoints) + back
+        return Undone(str(last.get("source", "")), str(last["at"]), rows, back)
+
+    def _forget(self) -> None:
+        """Read the records again when they are asked for."""
+        for name in ("waypoints", "visits", "samples"):
+            self.__dict__.pop(name, None)
+
+    def _imports(self) -> list[dict[str, Any]]:
+        """The imports that were not taken back, in the order in which they came."""
+        stack: list[dict[str, Any]] = []
+        for entry in self.journal.entries:
+            if entry["kind"] == "records":
+                stack.append(entry)
+            elif entry["kind"] == "undo":
+                stack.pop()
+        return stack
 
     @cached_property
     def waypoints(self) -> Any:
         """All waypoints, in the order in which they came in."""
-        files = [self.folder / entry["file"] for entry in self.journal.of_kind("records")]
+        found = no_waypoints()
+        for entry in self._imports():
+            if entry.get("replaces"):
+                found = found.filter(pa.array(~of_days(found, [(patrol, day) for patrol, day in entry["replaces"]])))
+            found = pa.concat_tables([found, self._read_records(self.folder / entry["file"])])
+        return found
+
+    def _read_records(self, file: Path) -> Any:
         try:
-            tables = [with_legs(pq.read_table(file)) for file in files]
+            table = with_legs(pq.read_table(file))
         except (OSError, pa.ArrowException) as error:
             raise InvalidFile(f"the records in {self.folder} cannot be read: {error}") from error
-        for table in tables:
-            if form_of(table.schema) != FORM:
-                raise InvalidFile(
-                    f"{self.folder} was made by another version of artreplay, which keeps records in another form "
-                    f"({form_of(table.schema)}; this one has {FORM}): import the records again, into a new folder"
-                )
-        return pa.concat_tables(tables) if tables else no_waypoints()
+        if form_of(table.schema) != FORM:
+            raise InvalidFile(
+                f"{self.folder} was made by another version of artreplay, which keeps records in another form "
+                f"({form_of(table.schema)}; this one has {FORM}): import the records again, into a new folder"
+            )
+        return table
 
     @cached_property
     def samples(self) -> tuple[History, Any]:
@@ -170,7 +233,7 @@ class Park:
     def _known(self, table: Any) -> Bools:
         if not len(self.waypoints):
             return np.zeros(len(table), np.bool_)
-        return np.asarray(pc.is_in(_keys(table), value_set=_keys(self.waypoints)))
+        return np.asarray(pc.is_in(keys_of(table), value_set=keys_of(self.waypoints)))
 
     def last_day(self) -> date:
         """The day of the latest record."""
@@ -181,25 +244,25 @@ class Park:
 
     # -- plans --------------------------------------------------------------------------------------------------
 
-    def plan(
-        self, wish: Wish, start: date | None = None, now: datetime | None = None
-    ) -> tuple[Plan, Forecast | ArtificialReplay]:
+    def plan(self, wish: Wish, start: date | None = None, now: datetime | None = None) -> tuple[Plan, Forecast]:
         """Make a plan from all records and keep it; and what it was made from.
 
         It is for the days after the last record unless `start` says otherwise. Asked again with nothing new it is the
-        plan that is there already.
+        plan that is there already. A plan whose first day is in the records already is a trial, and nothing is kept.
         """
         day = self.last_day() + timedelta(days=1) if start is None else start
         plans = self.plans()
-        made, made_from = make_plan(self.site, self.visits, wish, day, self._first_day(day, plans))
+        made, forecast = make_plan(self.site, self.visits, wish, day, self._first_day(day, plans))
         if made.plan_id in plans:
-            return plans[made.plan_id], made_from
+            return plans[made.plan_id], forecast
+        if len(self.waypoints) and day <= self.last_day():
+            return replace(made, notes=(_TRIAL, *made.notes)), forecast
         name = f"plans/{made.plan_id}.json"
         document = json.dumps({"plan": made.to_dict()}, ensure_ascii=False)
         write_whole(self.folder / name, lambda file: file.write(document.encode()), private=True)
         moment = (now or datetime.now()).isoformat(timespec="seconds")
         self.journal.append("plan", plan_id=made.plan_id, file=name, made_at=moment, effort=made.effort)
-        return made, made_from
+        return made, forecast
 
     def forecast(self) -> Forecast:
         """What the records say of every box on the day after the last of them."""
@@ -227,10 +290,8 @@ class Park:
 
     def record(self, plan: Plan, table: Any, quality: Any = None, source: str = "") -> Outcome:
         """Add the records of a plan's period, and note for each of its places what was done there, and found."""
-        before = len(self.waypoints)
+        fresh = table.filter(pc.and_(pa.array(~self._known(table)), table["inside"]))
         added = self.add_records(table, quality, source)
-        fresh = self.waypoints.slice(before)
-        fresh = fresh.filter(fresh["inside"])
         visits = self.visits
         during = _during(plan, visits)
         boxes = np.stack([np.asarray(visits["box_x"]), np.asarray(visits["box_y"])], axis=1)
@@ -280,19 +341,8 @@ def _content(entry: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in entry.items() if name not in ("kind", "at", "by")}
 
 
-def _keys(table: Any) -> Any:
-    """One text for each row, equal where the rows are the same."""
-    parts = [pc.fill_null(pc.cast(_rounded(table[name]), pa.string()), "") for name in _KEY]
-    return pc.binary_join_element_wise(*parts, "\x1f")
-
-
-def _rounded(column: Any) -> Any:
-    """Positions to a centimetre; others as they are."""
-    return pc.round(column, DIGITS) if pa.types.is_floating(column.type) else column
-
-
 def _digest(table: Any) -> str:
     found = hashlib.blake2b(digest_size=8)
-    for key in _keys(table).to_pylist():
+    for key in keys_of(table).to_pylist():
         found.update(key.encode() + b"\n")
     return found.hexdigest()

@@ -5,52 +5,52 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import date, timedelta
 from typing import Any
 
 import numpy as np
 
-from artreplay.errors import InvalidFile, InvalidParameter, checked_count, checked_number
+from artreplay.errors import InvalidFile, InvalidParameter, checked_number
 from artreplay.parameters import checked_seed
-from artreplay.replay import ArtificialReplay
-from artreplay_patrol.choosing import checked_budget, choosable, choose_patrols
+from artreplay_patrol.choosing import Patrol, checked_budget, choosable, choose_patrols
 from artreplay_patrol.counts_in_words import many
 from artreplay_patrol.forecast import Forecast, Visits, forecast_of
-from artreplay_patrol.posts import Route, Team, nearest_post, route_of
-from artreplay_patrol.reasons import LEARNING, Told, belief_sentences, date_of, day_of, spread_sentences, told_of
+from artreplay_patrol.posts import Post, Route, Team, nearest_post, route_of, walking_order
+from artreplay_patrol.reasons import Told, belief_sentences, date_of, day_of, spread_sentences, told_of
+from artreplay_patrol.rounds import Choice
 from artreplay_patrol.samples import in_order
 from artreplay_patrol.site import Site
-from artreplay_patrol.tree_planner import tree_plan
 from artreplay_patrol.trust import trust_sentences
 
-PLANNERS = ("rings", "replay")
+_YEAR = 365.25  # days
+_OLD = 366  # days from the last record, after which a plan says so
 PLANNED = "item_id="  # marks a place of a plan, so that one a device brings home again is not taken for a find
+PLACE = r"^W\d\d-[0-9a-f]{3} \d\d( |$)"  # how names of places begin: some devices bring home nothing but the name
 
 
 @dataclass(frozen=True)
 class Item:
-    """One place of a plan, with what is known of it; what only the planner `rings` knows is None with the other one."""
+    """One place of a plan, with what is known of it."""
 
     item_id: str
     number: int  # from 1
     lon: float
     lat: float
     level: float  # the effort, in the unit of the plan
-    value: float  # what the plan makes large: the chance to find something; with the planner `replay`, the index
-    rate: float | None  # the forecast, in finds per unit of effort
-    low: float | None  # the range that holds it in 8 of 10 such places
-    high: float | None
-    own_share: float | None  # of the forecast, from the box itself
-    beside: float | None  # the chance to find something in the boxes beside it with the same effort, their mean
-    average: float | None  # the same in the whole park
-    met: float | None  # the share of what there is to find that is thought to be there after the last visits
+    value: float  # what the plan makes large: the chance to find something
+    rate: float  # the forecast, in finds per unit of effort
+    low: float  # the range that holds it in 8 of 10 such places
+    high: float
+    own_share: float  # of the forecast, from the box itself
+    beside: float  # the chance to find something in the boxes beside it with the same effort, their mean
+    average: float  # the same in the whole park
+    met: float  # the share of what there is to find that is thought to be there after the last visits
     visits: int  # to the box so far, with any effort
     finds: int  # of these, the ones that found something
     walked: float  # the effort of these
     last_visit: str | None
-    is_learning: bool  # chosen to know the park better, not to find more
     box: tuple[int, int] | None  # counted from the south-west corner of the square; None if blurred
     why: str
     patrol: str | None = None  # who goes there, if the site file has posts
@@ -62,8 +62,6 @@ class Plan:
 
     plan_id: str
     site: str
-    planner: str
-    seed: int  # of the lots that decide between equal places
     first: str  # the first day of the first plan of the park: from there on, visits tell whether places go quiet
     start: str  # the first day
     days: int
@@ -71,9 +69,9 @@ class Plan:
     budget: float
     places: int
     visits: int  # in the records before the first day
-    used: int  # of these, the ones the plan was made from
     items: tuple[Item, ...]
     notes: tuple[str, ...]  # what there is to say about the whole
+    way: float = 0.0  # what of the budget goes on the way, in the unit; 0 without posts, and where patrols are driven
     blur_m: float = 0.0  # how far positions are rounded, in metres
     routes: tuple[Route, ...] = ()  # of the patrols, if the site file has posts
 
@@ -83,9 +81,21 @@ class Plan:
         return math.fsum(item.level for item in self.items)
 
     @property
+    def way_km(self) -> float:
+        """The way of all routes together."""
+        return math.fsum(route.km for route in self.routes)
+
+    @property
     def end(self) -> str:
         """The last day."""
         return (date.fromisoformat(self.start) + timedelta(days=self.days - 1)).isoformat()
+
+    def spent(self) -> str:
+        """What the budget is spent on, in words."""
+        there = f"{self.effort:g} {self.unit} in {len(self.items)} places"
+        if not self.way:
+            return f"{self.effort:g} of {self.budget:g} {self.unit} in {len(self.items)} places"
+        return f"{self.effort + self.way:.1f} of {self.budget:g} {self.unit}, {there} and {self.way:.1f} on the way"
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as plain values, for JSON."""
@@ -111,39 +121,24 @@ class Wish:
 
     budget: float
     places: int = 5
-    planner: str = "rings"  # or replay, the paper's way
     seed: int = 0  # of the lots that decide between equal places
-    learning_places: int = 0  # places to know the park better, of all places
     apart_km: float = 0.0  # between any two places, at least
 
     def checked(self, site: Site) -> Wish:
         """The wish with plain numbers, or what is wrong with it."""
         if site.teams:
             budget, places = sum(team.budget for team in site.teams), sum(team.places for team in site.teams)
-            if self.planner == "replay":
-                raise InvalidParameter(
-                    "teams are for the planner rings, not for replay: take them out of the site file"
-                )
         else:
             budget, places = checked_budget(site, self.budget, self.places)
-        if self.planner not in PLANNERS:
-            raise InvalidParameter(f"planner must be one of {', '.join(PLANNERS)}, got {self.planner!r}")
-        learning = checked_count("learning-places", self.learning_places, least=0)
-        if learning > places:
-            raise InvalidParameter(f"learning-places must be at most the number of places, {places}, got {learning}")
         apart = checked_number("apart-km", self.apart_km)
         if not 0.0 <= apart <= site.area.side_km:
             raise InvalidParameter(
                 f"apart-km must be from 0 to {site.area.side_km:.0f} km, the width of the park, got {self.apart_km!r}"
             )
-        if self.planner == "replay" and (learning or apart):
-            raise InvalidParameter("learning-places and apart-km are for the planner rings, not for replay")
-        return Wish(budget, places, self.planner, checked_seed(self.seed), learning, apart)
+        return Wish(budget, places, checked_seed(self.seed), apart)
 
 
-def make_plan(
-    site: Site, rows: Any, wish: Wish, start: date, first: date | None = None
-) -> tuple[Plan, Forecast | ArtificialReplay]:
+def make_plan(site: Site, rows: Any, wish: Wish, start: date, first: date | None = None) -> tuple[Plan, Forecast]:
     """The plan for a period from the visits before its first day (`all_box_rows`), and what it was made from.
 
     It is a function of the set of these visits, of the wish, and of the first day of the first plan: not of the order
@@ -151,103 +146,102 @@ def make_plan(
     """
     wish = wish.checked(site)
     began = start if first is None else min(first, start)
-    rows = in_order(rows)
-    every = Visits.of(rows, site.finest)
+    every = Visits.of(in_order(rows), site.finest)
     visits = every.where(every.day < day_of(start))
     plan_id = _name_of(site, visits, wish, start, began)
-    notes = _left_out(len(every.day) - len(visits.day), start)
-    made_from: Forecast | ArtificialReplay
-    if wish.planner == "replay":
-        made_from, chosen = tree_plan(site, rows.slice(0, len(visits.day)), wish.budget, wish.places)
-        items = [
-            _item(site, plan_id, number, visits, place.box, place.level, place.value, place.why)
-            for number, place in enumerate(chosen, start=1)
-        ]
-        used = made_from.used
-    else:
-        made_from = forecast_of(visits, site.finest, day_of(began), day_of(start))
-        mask, used = choosable(site), len(visits.day)
-        items = []
-        boxes = []
-        for patrol in choose_patrols(made_from, site, wish):
-            choices = sorted(patrol.choices, key=lambda choice: (choice.is_learning, -site.levels[choice.level]))
-            for choice in choices:
-                told = told_of(made_from, visits, mask, site.unit, choice.box, site.levels[choice.level])
-                item = _item_told(site, plan_id, len(items) + 1, visits, choice.box, told, choice.is_learning)
-                items.append(replace(item, patrol=_patrol_of(site, patrol.team, item)))
-            boxes += [choice.box for choice in choices if not choice.is_learning]
-        notes += [
-            *belief_sentences(made_from),
-            *spread_sentences(made_from, mask, boxes, site.levels, site.area.side_km, site.unit),
-        ]
-        notes += trust_sentences(visits, site.finest, site.unit)
-    about = (plan_id, site.name, wish.planner, wish.seed, began.isoformat(), start.isoformat(), site.period, site.unit)
-    made = Plan(*about, wish.budget, wish.places, len(visits.day), used, tuple(items), tuple(notes))
-    return replace(made, routes=routes_of(site, made.items)), made_from
+    notes = _left_out(len(every.day) - len(visits.day), start) + _old_records(visits, start)
+    forecast = forecast_of(visits, site.finest, day_of(began), day_of(start))
+    mask = choosable(site)
+    items: list[Item] = []
+    for patrol, choices in _in_walking_order(site, choose_patrols(forecast, site, wish)):
+        for choice in choices:
+            told = told_of(forecast, visits, mask, site.unit, choice.box, site.levels[choice.level])
+            items.append(_item(site, plan_id, len(items) + 1, visits, choice.box, told, patrol))
+    boxes = [x * site.finest + y for x, y in (item.box for item in items if item.box)]
+    notes += [
+        *belief_sentences(forecast),
+        *spread_sentences(forecast, mask, boxes, site.levels, site.area.side_km, site.unit),
+        *trust_sentences(visits, site.finest, site.unit),
+    ]
+    about = (plan_id, site.name, began.isoformat(), start.isoformat(), site.period, site.unit)
+    made = Plan(*about, wish.budget, wish.places, len(visits.day), tuple(items), tuple(notes))
+    made = replace(made, routes=routes_of(site, made.items))
+    return replace(made, way=_way(site, made)), forecast
 
 
-def _patrol_of(site: Site, team: Team | None, item: Item) -> str | None:
+def _in_walking_order(site: Site, patrols: Sequence[Patrol]) -> list[tuple[str | None, list[Choice]]]:
+    """The choices of each patrol in the order in which it goes to them; without teams, a patrol goes from each post."""
+    own: dict[str | None, list[Choice]] = {}
+    for patrol in patrols:
+        for choice in patrol.choices:
+            own.setdefault(_patrol_of(site, patrol.team, *site.place_of(choice.box)), []).append(choice)
+    made = []
+    for name, choices in own.items():
+        places = {number: site.place_of(choice.box) for number, choice in enumerate(choices)}
+        post = _post_of(site, name, places)
+        lons, lats = zip(*places.values(), strict=True)
+        order = (
+            walking_order(site.area.to_km(lons, lats)) if post is None else route_of("", post, places, site.area).stops
+        )
+        made.append((name, [choices[number] for number in order]))
+    return made
+
+
+def _way(site: Site, plan: Plan) -> float:
+    """What the way costs of the budget."""
+    if site.way != "walked":
+        return 0.0
+    return plan.way_km if site.unit == "km" else plan.way_km / site.pace_kmh
+
+
+def _patrol_of(site: Site, team: Team | None, lon: float, lat: float) -> str | None:
     if team is not None:
         return team.name
-    return nearest_post(site.posts, site.area, item.lon, item.lat).name if site.posts else None
+    return nearest_post(site.posts, site.area, lon, lat).name if site.posts else None
+
+
+def _post_of(site: Site, patrol: str | None, stops: Mapping[int, tuple[float, float]]) -> Post | None:
+    """Where a patrol starts: the post of its team, the post that it is called by, or that of the shortest round."""
+    if not site.posts:
+        return None
+    named = {team.name: team.post for team in site.teams}.get(patrol or "", patrol)
+    posts = [post for post in site.posts if post.name == named] or site.posts
+    return min(posts, key=lambda post: route_of("", post, stops, site.area).km)
 
 
 def routes_of(site: Site, items: Sequence[Item]) -> tuple[Route, ...]:
     """A route for every patrol, from its post and back: that of its team, or the nearest one."""
-    if not site.posts:
-        return ()
     patrols: dict[str, dict[int, tuple[float, float]]] = {}
     for item in items:
         patrols.setdefault(item.patrol or "", {})[item.number] = (item.lon, item.lat)
-    teams = {team.name: team.post for team in site.teams}
     made = []
     for patrol, stops in patrols.items():
-        named = teams.get(patrol, patrol)
-        posts = [post for post in site.posts if post.name == named]
-        middle = np.mean(list(stops.values()), axis=0).tolist()
-        made.append(
-            route_of(patrol, posts[0] if posts else nearest_post(site.posts, site.area, *middle), stops, site.area)
-        )
+        post = _post_of(site, patrol, stops)
+        if post is not None:
+            made.append(route_of(patrol, post, stops, site.area))
     return tuple(made)
 
 
-def _item(
-    site: Site, plan_id: str, number: int, visits: Visits, box: int, level: float, value: float, why: str
-) -> Item:
-    """A chosen place, with what the records say of its box."""
-    x, y = divmod(box, site.finest)
-    lon, lat = site.area.place_in((x / site.finest, y / site.finest), ((x + 1) / site.finest, (y + 1) / site.finest))
+def _item(site: Site, plan_id: str, number: int, visits: Visits, box: int, told: Told, patrol: str | None) -> Item:
+    """A chosen place, with its forecast and what the records say of its box."""
+    lon, lat = site.place_of(box)
     here = visits.where(visits.box == box)
     return Item(
         item_id=f"{plan_id}-{number:02d}",
         number=number,
         lon=lon,
         lat=lat,
-        level=level,
-        value=value,
-        rate=None,
-        low=None,
-        high=None,
-        own_share=None,
-        beside=None,
-        average=None,
-        met=None,
+        level=told.level,
+        value=told.chance,
+        **{name: getattr(told, name) for name in ("rate", "low", "high", "own_share", "beside", "average", "met")},
         visits=len(here.box),
         finds=int(here.found.sum()),
         walked=float(here.effort.sum()),
         last_visit=date_of(int(here.day.max())).isoformat() if len(here.day) else None,
-        is_learning=False,
-        box=(x, y),
-        why=why,
+        box=divmod(box, site.finest),
+        why=told.sentence(),
+        patrol=patrol,
     )
-
-
-def _item_told(site: Site, plan_id: str, number: int, visits: Visits, box: int, told: Told, is_learning: bool) -> Item:
-    """A chosen place with its forecast."""
-    why = f"{LEARNING} {told.sentence()}" if is_learning else told.sentence()
-    made = _item(site, plan_id, number, visits, box, told.level, told.chance, why)
-    names = ("rate", "low", "high", "own_share", "beside", "average", "met")
-    return replace(made, is_learning=is_learning, **{name: getattr(told, name) for name in names})
 
 
 def _left_out(count: int, start: date) -> list[str]:
@@ -256,11 +250,23 @@ def _left_out(count: int, start: date) -> list[str]:
     return [f"This plan leaves out {many(count, 'visit')} on {start} or later: it is made from what was known before."]
 
 
+def _old_records(visits: Visits, start: date) -> list[str]:
+    """A word on records that end long before the plan begins."""
+    if not len(visits.day) or day_of(start) - int(visits.day[-1]) <= _OLD:
+        return []
+    last = date_of(int(visits.day[-1]))
+    years = (day_of(start) - int(visits.day[-1])) / _YEAR
+    return [
+        f"The last record before this plan is of {last}, {years:.1f} years before its first day: what was there then "
+        "may not be there now."
+    ]
+
+
 def _name_of(site: Site, visits: Visits, wish: Wish, start: date, began: date) -> str:
     """A short name that no other plan of the park has."""
-    about = [*asdict(wish).values(), str(start), str(began), site.levels, site.thresholds, site.finest, site.period]
+    about = [*asdict(wish).values(), str(start), str(began), site.levels, site.finest, site.period]
     if site.posts or site.teams or math.isfinite(site.near_km):
-        about += [site.posts, site.reach_km, site.near_km, site.teams]
+        about += [site.posts, site.reach_km, site.near_km, site.teams, site.way, site.pace_kmh]
     found = hashlib.blake2b(json.dumps(about).encode(), digest_size=3)
     for column in visits:
         found.update(np.ascontiguousarray(column).tobytes())

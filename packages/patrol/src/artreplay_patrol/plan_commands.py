@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import date, datetime, timedelta
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -23,13 +22,6 @@ NothingFound = Annotated[
     bool, typer.Option("--nothing-found", help="Tracks without any sighting are patrols that found nothing.")
 ]
 _FAR = 366  # days ahead, from which the date of a record is worth a doubt
-
-
-class Planner(StrEnum):
-    """Who plans."""
-
-    RINGS = "rings"
-    REPLAY = "replay"
 
 
 Out = Annotated[Path | None, typer.Option("--output", "-o", help="The folder the files go to.")]
@@ -55,7 +47,12 @@ def draw_map(park: ParkFolder, output: Out = None, blur_m: Blur = 0.0) -> None:
     view = view_of(opened.site, opened.visits, forecast, notes=notes, blur_m=blur_m)
     paths = write_map(view, park / "map" if output is None else output)
     share = f"{100 * view.coverage:.0f} % of the area was ever visited"
-    show(f"{view.visits:,} visits, {view.finds:,} with a find; {share}", *notes, *_written(paths))
+    show(
+        f"{view.visits:,} visits, {view.finds:,} with a find; {share}",
+        opened.site.size_sentence(),
+        *notes,
+        *_written(paths),
+    )
 
 
 def plan(
@@ -72,16 +69,9 @@ def plan(
         datetime | None,
         typer.Option(formats=["%Y-%m-%d"], help="The first day; by default the day after the last record."),
     ] = None,
-    planner: Annotated[
-        Planner, typer.Option(help="rings: finds per effort, and rest after visits; replay: the paper's tree.")
-    ] = Planner.RINGS,
-    learning_places: Annotated[
-        int, typer.Option(help="So many of the places are to know the park better, not to find more this year.")
-    ] = 0,
     apart_km: Annotated[
         float, typer.Option(help="Keep places at least so far apart; this finds less than the best places do.")
     ] = 0.0,
-    seed: Annotated[int, typer.Option(help="Of the lots that decide between equal places; it is in the plan.")] = 0,
     blur_m: Blur = 0.0,
     as_json: JsonOption = False,
 ) -> None:
@@ -99,7 +89,7 @@ def plan(
             if budget is None
             else "--budget must be left out, for the teams of the site file have budgets of their own"
         )
-    wish = Wish(budget or 0.0, places, planner.value, seed, learning_places, apart_km)
+    wish = Wish(budget or 0.0, places, apart_km=apart_km)
     made, made_from = opened.plan(wish, None if start is None else start.date())
     view = view_of(opened.site, opened.visits, made_from, made, made.notes, blur_m)
     paths = write_plan(view, output)
@@ -110,7 +100,7 @@ def plan(
     show(
         *(route.sentence() for route in made.routes),
         *made.notes,
-        f"made from {made.used:,} of {made.visits:,} visits in the records, by the planner {made.planner}",
+        f"made from {made.visits:,} visits in the records. {opened.site.size_sentence()}",
         *_short_of_budget(made, opened.site),
         *_other_days(made, date.today()),
         *_written(paths),
@@ -143,42 +133,54 @@ def record(
         items = [one.__dict__ for one in outcome.items]
         show_json({"plan_id": plan_id, "items": items} | numbers | outcome.added.__dict__)
         return
-    show(*quality.files, *quality.warnings(), *_outcome(outcome, plans[plan_id]))
+    show(*quality.files, *quality.warnings(), *_outcome(outcome, plans[plan_id], park))
+
+
+def undo(park: ParkFolder) -> None:
+    """Take back the last import or record: its rows go, and what it replaced is back.
+
+    Typed again, it takes back the one before.
+    """
+    from artreplay_patrol.park import Park
+
+    done = Park(park).undo()
+    back = f", and {done.back:,} rows that it had replaced are back" if done.back else ""
+    show(f"the import of {done.source} of {done.at} is taken back: {done.rows:,} rows went{back}")
 
 
 def _headline(plan: Plan) -> str:
     days = f"{plan.start} to {plan.end}"
-    return f"plan {plan.plan_id}, {days}: {plan.effort:g} of {plan.budget:g} {plan.unit} in {len(plan.items)} places"
+    return f"plan {plan.plan_id}, {days}: {plan.spent()}"
 
 
 def _table(plan: Plan) -> object:
     """The places without their positions, which belong into files and not on screens and into logs."""
-    by_rings = plan.planner == Planner.RINGS
     rows = [
         (
             str(item.number),
             item.item_id,
             f"{item.level:g}",
-            _percent(item.value) if by_rings else f"{item.value:.3f}",
+            _percent(item.value),
             _percent(item.beside),
             f"{item.finds:,} of {item.visits:,}",
         )
         for item in plan.items
     ]
-    headers = ["", "place", f"effort, {plan.unit}", "chance" if by_rings else "index", "beside it", "finds so far"]
+    headers = ["", "place", f"effort, {plan.unit}", "chance", "beside it", "finds so far"]
     return table(headers, rows, texts=2)
 
 
-def _percent(share: float | None) -> str:
-    return NONE if share is None else f"{100 * share:.0f} %"
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
 
 
 def _short_of_budget(plan: Plan, site: Site) -> list[str]:
-    if plan.effort >= plan.budget:
+    unspent = plan.budget - plan.effort - plan.way
+    if unspent < min(site.levels):
         return []
-    left = f"note: {plan.budget - plan.effort:g} {plan.unit} of the budget are left"
+    left = f"note: {unspent:.3g} {plan.unit} of the budget are left"
     most = plan.places * max(site.levels)
-    if most < plan.budget:
+    if most < plan.budget - plan.way:
         return [
             f"{left}: {plan.places} places at {max(site.levels):g} {plan.unit} are {most:g}; allow more with --places"
         ]
@@ -199,7 +201,7 @@ def _written(paths: list[Path]) -> list[str]:
     return [f"{', '.join(path.name for path in paths)} in {paths[0].parent}"]
 
 
-def _outcome(outcome: Outcome, plan: Plan) -> list[object]:
+def _outcome(outcome: Outcome, plan: Plan, park: Path) -> list[object]:
     found = {True: "yes", False: "no", None: NONE}
     rows = [
         (one.item_id, f"{one.planned:g}", f"{one.effort:.1f}", str(one.visits), found[one.found])
@@ -220,4 +222,4 @@ def _outcome(outcome: Outcome, plan: Plan) -> list[object]:
         )
     rows_said = f"{outcome.added.new:,} new rows, {outcome.added.known:,} the park had already"
     headers = ["place", f"planned, {plan.unit}", "walked", "visits", "found"]
-    return [rows_said, "", table(headers, rows, texts=1), "", *said]
+    return [rows_said, *outcome.added.sentences(park), "", table(headers, rows, texts=1), "", *said]

@@ -171,9 +171,23 @@ def route_of(patrol: str, post: Post, stops: Mapping[int, tuple[float, float]], 
     numbers = list(stops)
     lons, lats = ([post[axis], *(place[axis - 1] for place in stops.values())] for axis in (1, 2))
     km = area.to_km(lons, lats)
+    order, length = shortest_round(km)
+    return Route(patrol, *post, tuple(numbers[place - 1] for place in order), length)
+
+
+def walking_order(km: Floats) -> tuple[int, ...]:
+    """The order of the shortest way through some places that begins and ends at any of them, as numbers from 0."""
+    away = np.zeros((len(km) + 1, len(km) + 1))  # a post that is no distance from anywhere
+    away[1:, 1:] = np.hypot(*(km[:, None, :] - km).transpose(2, 0, 1))
+    order = _best_order(away) if len(km) <= _FEW else _good_order(away)
+    return tuple(place - 1 for place in order)
+
+
+def shortest_round(km: Floats) -> tuple[tuple[int, ...], float]:
+    """The order of the shortest way from the first place through all others and back, and its length."""
     away = np.hypot(*(km[:, None, :] - km).transpose(2, 0, 1))
-    order = _best_order(away) if len(numbers) <= _FEW else _good_order(away)
-    return Route(patrol, *post, tuple(numbers[place - 1] for place in order), _length(away, order))
+    order = _best_order(away) if len(km) - 1 <= _FEW else _good_order(away)
+    return order, _length(away, order)
 
 
 def _length(away: Floats, order: Sequence[int]) -> float:

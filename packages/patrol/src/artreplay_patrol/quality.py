@@ -10,8 +10,11 @@ import numpy as np
 import pyarrow.compute as pc
 
 from artreplay_patrol.counts_in_words import many as _many
-from artreplay_patrol.samples import all_box_rows, box_of, walked_waypoints
+from artreplay_patrol.counts_in_words import quoted
+from artreplay_patrol.samples import all_box_rows, walked_waypoints
 from artreplay_patrol.site import Site, proposed_levels
+
+_FIRST_CREDIBLE = date(2000, 1, 1)  # satellites were of little use to hikers before
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,7 @@ class Quality:
     first_day: str | None
     last_day: str | None
     after_today: int  # rows
+    before_2000: int  # rows
     km: float
     hours: float
     unit: str
@@ -61,7 +65,7 @@ class Quality:
     share_in_busiest_tenth: float  # of the waypoints, in the tenth of these boxes with the most
     samples_per_level: tuple[tuple[float, int], ...]
     proposed_levels: tuple[float, ...]  # that would fit the efforts of these visits
-    too_little_effort: int  # visits that reach no level, or for which nobody knows
+    unknown_effort: int  # visits
     unnamed_categories: tuple[str, ...]  # seen in the records, not named in the site file
     without_times: int  # days of patrols that have no times
     loose: int  # rows without a time on days that have times
@@ -111,6 +115,11 @@ class Quality:
                 f"warning: {_many(self.after_today, 'row')} of days after today, the last of them {self.last_day}: is "
                 "that date right? The next plan would be for the days after it"
             )
+        if self.before_2000:
+            said.append(
+                f"warning: {_many(self.before_2000, 'row')} of days before 2000, the first of them {self.first_day}: "
+                "is that date right? A device whose clock was never set writes 1970 or 1980"
+            )
         if self.without_patrol:
             said.append(
                 f"warning: {_many(self.without_patrol, 'row')} without the name of a patrol: all of a day are taken to "
@@ -132,14 +141,14 @@ class Quality:
                 f"{_many(self.loose, 'row')} without a time on days that have times: what was seen there counts, "
                 "the way there does not"
             )
-        if self.too_little_effort:
-            unknown = ", or no times to tell it," if self.unit == "hours" else ""
+        if self.unknown_effort:
             said.append(
-                f"{_many(self.too_little_effort, 'visit')} had too little effort for any level{unknown} and only the "
-                "planner replay leaves them out"
+                f"{_many(self.unknown_effort, 'visit')} had no times to tell the effort, and are no evidence for plans"
             )
         if self.unnamed_categories:
-            some = ", ".join(self.unnamed_categories[:8]) + (", ..." if len(self.unnamed_categories) > 8 else "")
+            some = ", ".join(quoted(one)[1:-1] for one in self.unnamed_categories[:8]) + (
+                ", ..." if len(self.unnamed_categories) > 8 else ""
+            )
             said.append(f"warning: categories the site file does not name, which do not count: {some}")
         return said
 
@@ -166,7 +175,7 @@ def quality_of(table: Any, site: Site, reading: Reading) -> Quality:
     days = table["day"].unique().to_pylist()
     levels = np.asarray(visits["level"].fill_null(np.nan))
     counts = tuple((level, int((levels == level).sum())) for level in site.levels)
-    visited, busiest = _coverage(found.points, site)
+    visited, busiest = _coverage(visits, site)
     categories = [text for text in table["category"].unique().to_pylist() if text is not None]
     timed = table.group_by(["patrol", "day"]).aggregate([("time", "count"), ([], "count_all")])
     lacking = timed.filter(pc.equal(timed["time_count"], 0))
@@ -180,6 +189,7 @@ def quality_of(table: Any, site: Site, reading: Reading) -> Quality:
         first_day=str(min(days)) if days else None,
         last_day=str(max(days)) if days else None,
         after_today=int(pc.sum(pc.greater(table["day"], date.today()), min_count=0).as_py()),
+        before_2000=int(pc.sum(pc.less(table["day"], _FIRST_CREDIBLE), min_count=0).as_py()),
         km=float(km[joined].sum()),
         hours=float(np.nansum(hours[joined])),
         unit=site.unit,
@@ -187,23 +197,23 @@ def quality_of(table: Any, site: Site, reading: Reading) -> Quality:
         share_in_busiest_tenth=busiest,
         samples_per_level=counts,
         proposed_levels=proposed_levels(visits["effort"]),
-        too_little_effort=int(np.isnan(levels).sum()),
+        unknown_effort=int(np.isnan(levels).sum()),
         unnamed_categories=tuple(sorted({one for text in categories for one in site.unnamed(text)})),
         without_times=len(lacking),
         loose=table["time"].null_count - (pc.sum(lacking["count_all"]).as_py() or 0),
     )
 
 
-def _coverage(points: Any, site: Site) -> tuple[float, float]:
-    """The share of the boxes of the area that were visited, and the share of the points in the busiest tenth."""
-    mask = site.area.mask(site.finest)
-    box = box_of(points, site.finest)
-    counts = np.bincount(box[:, 0] * site.finest + box[:, 1], minlength=site.finest**2)
-    own = np.sort(counts[mask.ravel()])[::-1]
-    if not len(points) or own.sum() == 0:
+def _coverage(visits: Any, site: Site) -> tuple[float, float]:
+    """The share of the boxes of the area that were visited, and the share of the waypoints in the busiest tenth."""
+    mask = site.area.mask(site.finest).ravel()
+    box = np.asarray(visits["box_x"]) * site.finest + np.asarray(visits["box_y"])
+    waypoints = np.sort(np.bincount(box, np.asarray(visits["waypoints"]), site.finest**2)[mask])[::-1]
+    if waypoints.sum() == 0:
         return 0.0, 0.0
-    tenth = max(1, round(len(own) / 10))
-    return float((own > 0).mean()), float(own[:tenth].sum() / own.sum())
+    visited = np.bincount(box, minlength=site.finest**2)[mask] > 0
+    tenth = max(1, round(len(waypoints) / 10))
+    return float(visited.mean()), float(waypoints[:tenth].sum() / waypoints.sum())
 
 
 def _share(share: float) -> str:

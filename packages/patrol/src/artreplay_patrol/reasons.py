@@ -16,7 +16,6 @@ _BACK = 0.95  # a place that is thought to be back to more than this needs no wo
 _MAX_ODDS = 99
 _SEVERAL = 3  # places from which it is worth a word that they are all in one corner
 _CORNER = 0.25  # of the side of the park
-LEARNING = "This place is here to know the park better, not to find more this year."
 _EPOCH = date(1970, 1, 1).toordinal()
 
 

@@ -1,8 +1,9 @@
-"""`patrol import`, `patrol surface`, `patrol demo`: records in, a park out; and a park that is invented."""
+"""`patrol import`, `patrol samples`, `patrol demo`: records in, a park out; and a park that is invented."""
 
 from __future__ import annotations
 
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,7 +16,6 @@ from artreplay_patrol.plan_commands import NothingFound, ParkFolder, draw_map, p
 if TYPE_CHECKING:  # imported when the commands run: it takes a while, and other commands do not need it
     from artreplay_patrol.site import Site
 
-SURFACE_FILE = "surface.npz"
 _BUDGET, _PLACES = 20.0, 5  # of the demo
 
 
@@ -45,22 +45,16 @@ def import_records(
     made = found.site
     if made.levels_are_open:  # a park keeps the levels it has; a new one gets those that fit its first records
         proposed = found.quality.proposed_levels
-        made = made.with_levels(*_levels_of(output) if (output / JOURNAL_FILE).exists() else (proposed,))
+        made = made.with_levels(Park(output).site.levels if (output / JOURNAL_FILE).exists() else proposed)
     added = Park.create(output, made).add_records(found.table, found.quality, records.name)
     if as_json:
-        show_json({"quality": found.quality.to_dict(), "new": added.new, "known": added.known})
+        show_json({"quality": found.quality.to_dict()} | asdict(added))
         return
-    show(*found.quality.sentences())
+    show(*found.quality.sentences(), made.size_sentence())
     if found.site.levels_are_open:
         levels = ", ".join(f"{level:g}" for level in made.levels)
         show(f"the site file names no levels of effort: plans of this park ask for {levels} {made.unit}")
-    show("", f"{added.new:,} new rows in {output}, {added.known:,} it had already")
-
-
-def _levels_of(park: Path) -> tuple[tuple[float, ...], tuple[float, ...] | None]:
-    from artreplay_patrol.park import Park
-
-    return Park(park).site.levels, Park(park).site.thresholds
+    show("", f"{added.new:,} new rows in {output}, {added.known:,} it had already", *added.sentences(output))
 
 
 def _site(path: Path | None, park: Path) -> Site:
@@ -74,23 +68,23 @@ def _site(path: Path | None, park: Path) -> Site:
     return Park(park).site
 
 
-def surface(
+def samples(
     park: ParkFolder,
-    monotone: Annotated[bool, typer.Option("--monotone", help="More effort never finds less.")] = False,
-    seed: SeedOption = 0,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The Parquet file to write.")] = Path(
+        "samples.parquet"
+    ),
 ) -> None:
-    """Fit a small neural network to a park's records: place and effort to the chance of an observation.
+    """Write one sample per patrol, day and box, for algorithms of artreplay: place, level of effort, reward.
 
-    It is kept in the park folder, to simulate with: `artreplay.environments.Patrol(Surface.load(...))`.
+    Places are those of the records, in the unit square around the park: treat the file as you treat the records.
     """
-    from artreplay_patrol.domain import fit_surface
     from artreplay_patrol.park import Park
+    from artreplay_patrol.samples import write_samples
 
     opened = Park(park)
     opened.last_day()
-    fitted = fit_surface(opened.waypoints, opened.site, monotone=monotone, seed=seed)
-    fitted.save(park / SURFACE_FILE)
-    show(f"the surface of {len(opened.waypoints):,} rows is in {park / SURFACE_FILE}")
+    count = write_samples(opened.visits, opened.site, output)
+    show(f"{count:,} samples in {output}")
 
 
 def demo(

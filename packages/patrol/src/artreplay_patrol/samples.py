@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from artreplay.compiling import Floats, Ints
 from artreplay.history import History
+from artreplay.whole_files import write_whole
 from artreplay_patrol.area import Bools
 from artreplay_patrol.site import Site
-from artreplay_patrol.tracks import Segments, Walk, half_sums, segments, walk
+from artreplay_patrol.tracks import Segments, Walk, half_sums, pieces_of, segments, walk
+from artreplay_patrol.waypoints import DRAWN
 
+LEAST_INSIDE = 0.5  # of a box that a plan may choose
 BOX_ROWS = pa.schema(
     [
         pa.field("patrol", pa.string(), nullable=False),
@@ -35,10 +41,12 @@ class Walked(NamedTuple):
 
     row: Ints  # the row of the table where the waypoint first appears
     points: Floats  # in the unit square
-    effort: Floats  # in the unit of the site
+    effort: Floats  # in the unit of the site: half of the ways on both sides
     observed: Bools
     known: Bools  # whether the effort is known: without times nobody knows the hours
     segments: Segments  # of the whole walk, with the waypoints outside the boundary
+    ways: Ints  # of each way that was walked: the number of the waypoint it begins at; it ends at the next one
+    way_effort: Floats  # nan where it is not known
 
 
 def walked_waypoints(table: Any, site: Site) -> Walked:
@@ -47,14 +55,17 @@ def walked_waypoints(table: Any, site: Site) -> Walked:
     done = walk(tracks_of(table["patrol"], table["leg"]), days(table), times(table), ranks(table["waypoint"]), km)
     row = done.order[done.first]
     inside = np.asarray(table["inside"])[row]
-    found = segments(done, inside, site.max_gap_km, site.max_speed_kmh)
+    drawn = np.asarray(pc.starts_with(table["leg"], DRAWN))[row]
+    found = segments(done, inside, drawn, site.max_gap_km, site.max_speed_kmh)
     values = found.km if site.unit == "km" else found.hours
     observed = np.zeros(len(row), np.bool_)
     np.logical_or.at(observed, done.waypoint, site.counts(table["category"].to_pylist())[done.order])
     points = np.clip(site.area.km_to_unit(done.km[inside]), 0.0, 1.0)
     effort = half_sums(values, found.joined) if len(row) else np.empty(0)
     known = np.full(len(row), True) if site.unit == "km" else _hours_known(done, times(table)[row])
-    return Walked(row[inside], points, effort[inside], observed[inside], known[inside], found)
+    at = np.flatnonzero(found.joined)
+    ways = (np.cumsum(inside) - 1)[at]
+    return Walked(row[inside], points, effort[inside], observed[inside], known[inside], found, ways, values[at])
 
 
 def _hours_known(done: Walk, time: Any) -> Bools:
@@ -95,40 +106,66 @@ def samples_of(rows: Any) -> tuple[History, Any]:
 def all_box_rows(table: Any, site: Site, found: Walked | None = None) -> Any:
     """Like the table of `box_samples`, with a row also where the effort is too little for any level, or not known.
 
-    `found` is what `walked_waypoints` gave, if that is at hand.
+    The effort of a way goes to the boxes that it crosses, however far its ends are from each other. `found` is what
+    `walked_waypoints` gave, if that is at hand.
     """
     found = walked_waypoints(table, site) if found is None else found
-    box = box_of(found.points, site.finest)
-    patrol, day = codes(table["patrol"])[found.row], days(table)[found.row].astype(np.int64)
+    pieces = pieces_of(found.points[found.ways], found.points[found.ways + 1], site.finest)
+    box = box_of(pieces.middle, site.finest)
+    in_park = site.area.mask(site.finest)[box[:, 0], box[:, 1]]  # a straight way may leave a park that has a bay
+    way = pieces.way[in_park]
+    none = np.zeros(len(found.row))
+    start = np.concatenate([np.arange(len(found.row)), found.ways[way]])  # every waypoint, and then every piece
+    places = np.concatenate([found.points, pieces.middle[in_park]])
+    efforts = np.concatenate([none, found.way_effort[way] * pieces.share[in_park]])
+    is_waypoint = np.arange(len(start)) < len(found.row)
+    observed, known = found.observed[start] & is_waypoint, np.where(is_waypoint, found.known[start], efforts == efforts)
+    box = box_of(places, site.finest)
+    rows_of = found.row[start]
+    patrol, day = codes(table["patrol"])[rows_of], days(table)[rows_of].astype(np.int64)
     keys = np.stack([patrol, day, box[:, 0] * site.finest + box[:, 1]], axis=1)
     _, first, number = np.unique(_packed(keys), return_index=True, return_inverse=True)
     count = len(first)
-    effort = np.bincount(number, found.effort, count)
-    waypoints = np.bincount(number, minlength=count)
-    observed = np.bincount(number, found.observed, count) > 0
-    middle = [np.bincount(number, found.points[:, axis], count) / np.maximum(waypoints, 1) for axis in (0, 1)]
+    effort = np.bincount(number, np.nan_to_num(efforts), count)
+    middle = [np.bincount(number, places[:, axis], count) / np.bincount(number, minlength=count) for axis in (0, 1)]
     appeared = np.full(count, len(table))
-    np.minimum.at(appeared, number, found.row)
-    order = np.argsort(appeared, kind="stable")
-    rows = found.row[first[order]]
+    np.minimum.at(appeared, number, rows_of)
+    order = np.lexsort((first, appeared))
+    rows = rows_of[first[order]]
     at = box[first[order]]
     low, high = at / site.finest, np.nextafter((at + 1) / site.finest, 0.0)
-    places = np.clip(np.stack(middle, axis=1)[order], low, np.where(at + 1 == site.finest, 1.0, high))
-    known = np.bincount(number, found.known, count) > 0
-    levels = np.where(known[order], site.level_of(effort[order]), np.nan)
+    centres = np.clip(np.stack(middle, axis=1)[order], low, np.where(at + 1 == site.finest, 1.0, high))
+    is_known = np.bincount(number, known, count) > 0
+    levels = np.where(is_known[order], site.level_of(effort[order]), np.nan)
     columns = {
         "patrol": table["patrol"].take(rows).combine_chunks(),
         "day": table["day"].take(rows).combine_chunks(),
         "box_x": at[:, 0],
         "box_y": at[:, 1],
-        "x": places[:, 0],
-        "y": places[:, 1],
+        "x": centres[:, 0],
+        "y": centres[:, 1],
         "effort": effort[order],
         "level": pa.array(levels, mask=np.isnan(levels)),
-        "observed": observed[order],
-        "waypoints": waypoints[order],
+        "observed": (np.bincount(number, observed, count) > 0)[order],
+        "waypoints": np.bincount(number, is_waypoint, count).astype(np.int64)[order],
     }
     return pa.table(columns, schema=BOX_ROWS)
+
+
+def write_samples(rows: Any, site: Site, path: Path) -> int:
+    """Write the samples among the rows that `all_box_rows` gives as Parquet, and return how many there are.
+
+    What an algorithm must know of the park stands in the metadata of the file under "park", as JSON: the levels, the
+    boxes along each side, and for each box whether a plan may choose it.
+    """
+    kept = samples_of(rows)[1]
+    table = kept.append_column("reward", kept["observed"].cast(pa.float64()))
+    inside = site.area.mask(site.finest, least=LEAST_INSIDE)
+    about = {"levels": site.levels, "unit": site.unit, "side": site.finest, "inside": inside.tolist()}
+    names = ["x", "y", "level", "reward", "effort", "patrol", "day", "box_x", "box_y"]
+    table = table.select(names).replace_schema_metadata({"park": json.dumps(about)})
+    write_whole(path, lambda file: pq.write_table(table, file, compression="zstd"), private=True)
+    return len(table)
 
 
 def in_order(rows: Any) -> Any:

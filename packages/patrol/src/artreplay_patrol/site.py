@@ -18,7 +18,7 @@ from artreplay.algorithms.point_algorithms import checked_levels
 from artreplay.compiling import Floats
 from artreplay.errors import InvalidFile, InvalidParameter, checked_count, checked_number
 from artreplay.whole_files import write_whole
-from artreplay_patrol.area import Area, Bools, checked_crs, checked_input_crs, read_boundary
+from artreplay_patrol.area import Area, Bools, checked_input_crs, read_boundary
 from artreplay_patrol.dates import checked_date_format
 from artreplay_patrol.map_layers import MapLayer, read_layer
 from artreplay_patrol.packages import package
@@ -26,6 +26,7 @@ from artreplay_patrol.posts import Post, Team, check_posts, checked_teams
 from artreplay_patrol.site_file import site_parameters
 
 Unit = Literal["km", "hours"]
+Way = Literal["walked", "driven"]
 COLUMNS = (
     "patrol",
     "device",
@@ -43,8 +44,9 @@ SITE_FILE, BOUNDARY_FILE = "site.yaml", "boundary.geojson"
 # What a park can change: nothing that was read depends on these lines. (Of effort, its unit is fixed.)
 CHANGEABLE = (
     *("name", "effort", "period_days", "observations", "date_format", "columns", "input_crs", "files"),
-    *("posts", "reach_km", "near_km", "teams", "layers"),
+    *("posts", "reach_km", "near_km", "teams", "way", "pace_kmh", "layers"),
 )
+_MAX_POWER = 9  # 512 boxes along each side take minutes for a plan
 _QUANTILES = (0.5, 0.8, 0.95)  # of the effort of a visit
 _ROUND = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 _BETWEEN = " / "  # the parts of a category, from the general to the particular
@@ -55,29 +57,25 @@ _BESIDE = " + "  # several categories of one row
 class Site:
     """How a park's records are to be read and its plans to be made.
 
-    `levels` are the efforts a plan can ask for, in `unit`; a sample whose effort reaches `thresholds[i]`, and not the
-    next, counts as one of `levels[i]`. Thresholds halfway between the levels are used where none are given.
+    `levels` are the efforts a plan can ask for, in `unit`; a sample counts as one of the level that is nearest to its
+    effort.
 
     >>> site = Site("Our park", levels=(2, 4, 8))
-    >>> site.thresholds
-    (0.0, 3.0, 6.0)
     >>> site.level_of([0.5, 3.0, 99.0]).tolist()
     [2.0, 4.0, 8.0]
     """
 
     name: str
     boundary: Path | None = None  # a vector file; None if it comes with the records
-    crs: str | None = None  # a projection in metres; the UTM zone of the boundary if None
     unit: Unit = "km"
     levels: tuple[float, ...] = (1.0, 2.0, 4.0)
-    thresholds: tuple[float, ...] | None = None
     period: int = 7  # days a plan is for
     observations: tuple[tuple[str, bool], ...] | None = None  # which categories count; None if all do
     max_gap_km: float = 5.0
     max_speed_kmh: float = 10.0
     date_format: str | None = None
     time_zone: str | None = None  # of times that bring an offset with them
-    finest: int = 32  # boxes along each side of the square, at most
+    box_km: float = 1.0  # about the width of a box; the square around the park has a power of two of them on each side
     columns: tuple[tuple[str, str], ...] = ()  # what a plain CSV calls patrol, date, time, lon, lat, category, waypoint
     input_crs: str | None = None  # of x and y in tables, and of files that do not say what theirs is
     files: tuple[tuple[str, str], ...] = ()  # patterns of file names, and what these are: tracks, sightings, waypoints
@@ -85,6 +83,8 @@ class Site:
     reach_km: float = math.inf  # from a post, as the crow flies, up to which a plan sends anybody
     near_km: float = math.inf  # between any two places of one patrol, at most
     teams: tuple[Team, ...] = ()  # each with a budget of its own
+    way: Way = "walked"  # from posts to places, which the budget then pays, or driven
+    pace_kmh: float = 3.0  # of people who walk to a place, where effort is counted in hours
     layers: tuple[tuple[str, Path], ...] = ()  # GIS files of what people know a place by: roads, rivers, villages
     posts_file: Path | None = None  # that posts were read from
     levels_are_open: bool = False  # whether the site file leaves the levels to what the records propose
@@ -108,7 +108,7 @@ class Site:
         except (OSError, UnicodeDecodeError) as error:
             raise InvalidFile(f"the site file {path} cannot be read: {error}") from error
         except yaml.YAMLError as error:
-            raise InvalidFile(f"the site file {path} is not YAML: {' '.join(str(error).split())}") from error
+            raise InvalidFile(f"the site file {path} is not YAML: {_where(error)}") from None
         if not isinstance(document, dict):
             raise InvalidFile(f"the site file {path} must hold lines such as 'name: Our park', got {document!r}")
         try:
@@ -150,27 +150,45 @@ class Site:
                 "a boundary must be given: add a line such as 'boundary: park.gpkg' to the site file "
                 "(any GeoPackage, GeoJSON or shapefile)"
             )
-        area = Area.around(read_boundary(self.boundary), self.crs)
+        area = Area.around(read_boundary(self.boundary))
         check_posts(self.posts, area)
         return area
 
+    @cached_property
+    def finest(self) -> int:
+        """Boxes along each side of the square: a power of two, such that a box is about as wide as `box_km`."""
+        power = round(math.log2(self.area.side_km / self.box_km))
+        if power > _MAX_POWER:
+            least = self.area.side_km / 2.0**_MAX_POWER
+            raise InvalidParameter(f"box_km must be at least {least:.2g} in a park of this size, got {self.box_km:g}")
+        return int(2 ** max(power, 1))
+
+    def place_of(self, box: int) -> tuple[float, float]:
+        """Longitude and latitude of the place that a plan names in a box (x · finest + y)."""
+        x, y = divmod(box, self.finest)
+        return self.area.place_in((x / self.finest, y / self.finest), ((x + 1) / self.finest, (y + 1) / self.finest))
+
+    def size_sentence(self) -> str:
+        """How large the park and its boxes are."""
+        width = self.area.side_km / self.finest
+        return f"The park has {self.area.km2:,.0f} km², in boxes of {width:.2g} × {width:.2g} km."
+
     def with_area(self, area: Area) -> Site:
         """This site with an area that came from elsewhere, such as a package of records."""
-        new = replace(self, crs=area.crs)
+        new = replace(self)
         new.__dict__["area"] = area
         check_posts(self.posts, area)
         return new
 
-    def with_levels(self, levels: Sequence[float], thresholds: Sequence[float] | None = None) -> Site:
+    def with_levels(self, levels: Sequence[float]) -> Site:
         """This site with levels of effort that its file left open."""
-        from_on = None if thresholds is None else tuple(thresholds)
-        return replace(self, levels=tuple(levels), thresholds=from_on, levels_are_open=False).with_area(self.area)
+        return replace(self, levels=tuple(levels), levels_are_open=False).with_area(self.area)
 
     def level_of(self, efforts: Any) -> Floats:
-        """The level each effort counts as; nan where it is too little for any."""
-        thresholds = np.array(self.thresholds)
-        place = np.searchsorted(thresholds, np.asarray(efforts, np.float64), side="right") - 1
-        return np.where(place >= 0, np.array(self.levels)[np.maximum(place, 0)], np.nan)
+        """The level each effort counts as: the nearest one."""
+        place = np.searchsorted(midway_thresholds(self.levels), np.asarray(efforts, np.float64), side="right") - 1
+        found: Floats = np.array(self.levels)[np.maximum(place, 0)]
+        return found
 
     def counts(self, categories: list[str | None]) -> Bools:
         """Which of these categories are an observation of the kind the plans are about."""
@@ -213,9 +231,9 @@ class Site:
     def _named(self) -> dict[str, bool]:
         return {_folded(name): counts for name, counts in self.observations or ()}
 
-    def column(self, name: str) -> str | None:
-        """What the site's own files call a column; None if the site file does not say."""
-        return dict(self.columns).get(name)
+    def own_names(self, meaning: str) -> tuple[str, ...]:
+        """What the site's own files call a column: one of these names, if the site file says any."""
+        return tuple(name for known, name in self.columns if known == meaning)
 
     def kind_of_file(self, name: str) -> str | None:
         """What the site file says that a file is; None if it says nothing."""
@@ -223,22 +241,27 @@ class Site:
 
     def document(self) -> dict[str, Any]:
         """What a site file says, beside its boundary."""
-        levels = [
-            {"level": level, "from": threshold}
-            for level, threshold in zip(self.levels, self.thresholds or (), strict=True)
-        ]
-        document: dict[str, Any] = {"name": self.name, "boundary": BOUNDARY_FILE, "crs": self.area.crs}
-        document["effort"] = {"unit": self.unit, "levels": levels}
+        document: dict[str, Any] = {"name": self.name, "boundary": BOUNDARY_FILE}
+        document["effort"] = {"unit": self.unit, "levels": list(self.levels)}
         document["period_days"] = self.period
         document["observations"] = "any" if self.observations is None else dict(self.observations)
-        document |= {name: getattr(self, name) for name in ("max_gap_km", "max_speed_kmh", "finest")}
+        document |= {name: getattr(self, name) for name in ("max_gap_km", "max_speed_kmh", "box_km", "way", "pace_kmh")}
         optional = {name: getattr(self, name) for name in ("date_format", "time_zone", "input_crs")}
-        optional |= {"columns": dict(self.columns) or None, "files": dict(self.files) or None}
+        names = {meaning: self.own_names(meaning) for meaning, _ in self.columns}
+        columns = {meaning: own[0] if len(own) == 1 else list(own) for meaning, own in names.items()}
+        optional |= {"columns": columns or None, "files": dict(self.files) or None}
         optional |= {name: value for name in ("reach_km", "near_km") if math.isfinite(value := getattr(self, name))}
         optional["posts"] = [post._asdict() for post in self.posts] or None
         optional["teams"] = [team._asdict() for team in self.teams] or None
         optional["layers"] = {layer.name: layer.file for layer in self.map_layers} or None
         return document | {name: value for name, value in optional.items() if value is not None}
+
+
+def _where(error: Any) -> str:
+    """What is wrong with YAML and in which line, without the line itself: it may say where a post is."""
+    mark = getattr(error, "problem_mark", None)
+    at = "" if mark is None else f" in line {mark.line + 1}"
+    return f"{getattr(error, 'problem', None) or 'it cannot be read'}{at}"
 
 
 def midway_thresholds(levels: Sequence[float]) -> tuple[float, ...]:
@@ -307,27 +330,22 @@ def _checked(site: Site) -> dict[str, Any]:
     if site.unit not in get_args(Unit):
         raise InvalidParameter(f"the unit of effort must be km or hours, got {site.unit!r}")
     levels = checked_levels(site.levels)
-    if site.thresholds is not None and list(site.levels) != sorted(site.levels):
-        raise InvalidParameter(f"levels must ascend, got {list(site.levels)}")
-    finest = checked_count("finest", site.finest, least=2)
-    if finest & (finest - 1) or finest > 1024:
-        raise InvalidParameter(f"finest must be a power of two, from 2 to 1024, got {finest}")
+    if site.way not in get_args(Way):
+        raise InvalidParameter(f"way must be walked or driven, got {site.way!r}")
     for name, _ in site.columns:
         if name not in COLUMNS:
             raise InvalidParameter(f"columns can name {', '.join(COLUMNS)}, got {name!r}")
     change = {
         "levels": levels,
-        "thresholds": _checked_thresholds(site.thresholds, levels),
         "period": checked_count("period_days", site.period),
         "max_gap_km": _positive("max_gap_km", site.max_gap_km),
         "max_speed_kmh": _positive("max_speed_kmh", site.max_speed_kmh),
-        "finest": finest,
+        "box_km": _positive("box_km", site.box_km),
+        "pace_kmh": _positive("pace_kmh", site.pace_kmh),
     }
     for pattern, kind in site.files:
         if kind not in FILE_KINDS:
             raise InvalidParameter(f"files can be {', '.join(FILE_KINDS)}, got {kind!r} for {pattern!r}")
-    if site.crs is not None:
-        change["crs"] = checked_crs(site.crs)
     if site.input_crs is not None:
         change["input_crs"] = checked_input_crs(site.input_crs)
     if site.date_format is not None:
@@ -343,17 +361,6 @@ def _checked(site: Site) -> dict[str, Any]:
         raise InvalidParameter("reach_km needs posts to be counted from: add posts to the site file")
     change["teams"] = checked_teams(site.teams, site.posts)
     return change
-
-
-def _checked_thresholds(thresholds: Any, levels: tuple[float, ...]) -> tuple[float, ...]:
-    if thresholds is None:
-        return midway_thresholds(levels)
-    values = tuple(checked_number("a threshold ('from')", value) for value in thresholds)
-    if len(values) != len(levels):
-        raise InvalidParameter(f"there must be one threshold for each of {len(levels)} levels, got {len(values)}")
-    if values[0] < 0.0 or any(not low < high for low, high in itertools.pairwise(values)):
-        raise InvalidParameter(f"thresholds ('from') must ascend from 0 or more, got {list(values)}")
-    return values
 
 
 def _positive(name: str, value: Any) -> float:

@@ -19,7 +19,7 @@ def site_parameters(document: Mapping[str, Any], folder: Path, known: Sequence[s
     if "unit" in effort:
         given["unit"] = effort["unit"]
     if "levels" in effort:
-        given |= _levels(effort["levels"])
+        given["levels"] = effort["levels"]
     if "period_days" in given:
         given["period"] = given.pop("period_days")
     if given.get("boundary") is not None:
@@ -29,7 +29,11 @@ def site_parameters(document: Mapping[str, Any], folder: Path, known: Sequence[s
     if "columns" in given:
         if not isinstance(given["columns"], dict):
             raise InvalidParameter(f"columns must say, for example, 'lon: Longitude', got {given['columns']!r}")
-        given["columns"] = tuple((str(name), str(column)) for name, column in given["columns"].items())
+        given["columns"] = tuple(
+            (str(name), str(column))
+            for name, columns in given["columns"].items()
+            for column in (columns if isinstance(columns, list) else [columns])
+        )
     if "files" in given:
         if not isinstance(given["files"], dict):
             raise InvalidParameter(f"files must say, for example, '*.csv: sightings', got {given['files']!r}")
@@ -45,21 +49,9 @@ def site_parameters(document: Mapping[str, Any], folder: Path, known: Sequence[s
         given["layers"] = tuple((str(name), folder / str(file)) for name, file in given["layers"].items())
     for name in given:
         if name not in known[:-2] and (name != "posts_file" or name in document):
-            lines = [*known[:3], "effort", "period_days", *known[7:-2]]
+            lines = [*known[:2], "effort", "period_days", *known[5:-2]]
             raise InvalidParameter(f"there must be no line {name!r}; the lines are {', '.join(lines)}")
     return {"name": folder.resolve().name, "levels_are_open": "levels" not in effort} | given
-
-
-def _levels(levels: Any) -> dict[str, Any]:
-    """[2, 4, 8], or a list of {level: 2, from: 0}."""
-    if isinstance(levels, list) and levels and all(isinstance(level, dict) for level in levels):
-        if not all(set(level) == {"level", "from"} for level in levels):
-            raise InvalidParameter(f"each level must say 'level' and 'from', got {levels!r}")
-        return {
-            "levels": tuple(level["level"] for level in levels),
-            "thresholds": tuple(level["from"] for level in levels),
-        }
-    return {"levels": levels}
 
 
 def _observations(given: Any) -> tuple[tuple[str, bool], ...] | None:

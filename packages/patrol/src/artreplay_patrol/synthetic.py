@@ -19,6 +19,7 @@ from artreplay.compiling import Floats, Ints
 from artreplay.errors import InvalidFile, checked_count
 from artreplay.parameters import checked_seed
 from artreplay.whole_files import write_whole
+from artreplay_patrol.gis_files import gdal
 from artreplay_patrol.packages import package
 from artreplay_patrol.readers import smart
 from artreplay_patrol.samples import box_of
@@ -224,20 +225,16 @@ _CONFIG = {
 _SITE = """\
 # A park nobody has ever walked in: every number is invented.
 name: Synthetic park
-crs: EPSG:32636
 date_format: "%d/%m/%Y"
 effort:
   unit: km
-  levels:            # what a plan can ask for, and from which effort on a visit counts as that
-    - {level: 1, from: 0}
-    - {level: 2, from: 1.5}
-    - {level: 4, from: 3}
+  levels: [1, 2, 4]  # what a plan can ask for
 period_days: 7
 observations:
   Snare: yes
   Animal sign: yes
-finest: FINEST
-""".replace("FINEST", str(FINEST))
+box_km: BOX_KM
+""".replace("BOX_KM", f"{SIDE_KM / FINEST:g}")
 
 
 def _corner() -> Floats:
@@ -294,7 +291,7 @@ def _boundary(outline: Floats, corner: Floats) -> bytes:
     """The boundary as a zipped shapefile."""
     import tempfile
 
-    shapely, raw = package("shapely"), package("pyogrio.raw")
+    shapely, raw = package("shapely"), gdal().raw
     shape = shapely.Polygon(np.stack(_lonlat(outline, corner), axis=1))
     made = io.BytesIO()
     with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:

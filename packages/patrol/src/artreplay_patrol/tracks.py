@@ -72,14 +72,17 @@ class Segments(NamedTuple):
     broken: Bools  # within a track: further than the largest gap, or faster than the largest speed
 
 
-def segments(walked: Walk, inside: Bools, max_gap_km: float, max_speed_kmh: float) -> Segments:
-    """Look at the way from each waypoint to the next; what begins or ends outside the park is not joined."""
+def segments(walked: Walk, inside: Bools, drawn: Bools, max_gap_km: float, max_speed_kmh: float) -> Segments:
+    """Look at the way from each waypoint to the next; what begins or ends outside the park is not joined.
+
+    Waypoints that are `drawn` are corners of lines: however far they are from each other, the line says the way.
+    """
     within: Bools = (walked.track[1:] == walked.track[:-1]) & inside[1:] & inside[:-1]
     km = np.hypot(*np.diff(walked.km, axis=0).T)
     hours = np.diff(walked.seconds) / 3600.0
     with np.errstate(divide="ignore", invalid="ignore"):
         fast = (hours > 0.0) & (km / hours > max_speed_kmh)
-    broken = within & ((km > max_gap_km) | fast)
+    broken = within & (((km > max_gap_km) & ~drawn[1:]) | fast)
     standing = within & (hours == 0.0) & (km > 0.0)
     return Segments(within & ~broken & ~standing, km, hours, broken)
 
@@ -89,6 +92,40 @@ def half_sums(values: Floats, kept: Bools) -> Floats:
     counted = np.where(kept, np.nan_to_num(values), 0.0)
     efforts: Floats = 0.5 * (np.append(counted, 0.0) + np.insert(counted, 0, 0.0))
     return efforts
+
+
+class Pieces(NamedTuple):
+    """Straight ways, cut where they cross the lines of a grid."""
+
+    way: Ints  # of each piece: the number of its way
+    middle: Floats  # ... (n, 2)
+    share: Floats  # ... of the length of its way
+
+
+def pieces_of(starts: Floats, ends: Floats, side: int) -> Pieces:
+    """Cut the ways between points of the unit square into pieces that lie in one box of a grid each.
+
+    >>> pieces = pieces_of(np.array([[0.25, 0.5]]), np.array([[1.0, 0.5]]), side=2)
+    >>> pieces.middle.tolist(), pieces.share.round(2).tolist()
+    ([[0.375, 0.5], [0.75, 0.5]], [0.33, 0.67])
+    """
+    count = len(starts)
+    ways, cuts = [np.arange(count)], [np.zeros(count)]
+    for start, end in zip(starts.T * side, ends.T * side, strict=True):
+        first = np.floor(np.minimum(start, end)) + 1.0
+        crossed = np.maximum(np.ceil(np.maximum(start, end)) - first, 0.0).astype(np.int64)
+        way = np.repeat(np.arange(count), crossed)
+        line = first[way] + np.arange(len(way)) - np.repeat(np.cumsum(crossed) - crossed, crossed)
+        ways.append(way)
+        cuts.append((line - start[way]) / (end[way] - start[way]))
+    way, cut = np.concatenate(ways), np.concatenate(cuts)
+    order = np.lexsort((cut, way))
+    way, cut = way[order], cut[order]
+    until = np.append(np.where(way[1:] == way[:-1], cut[1:], 1.0), 1.0)[: len(cut)]
+    kept = until > cut
+    way, cut, until = way[kept], cut[kept], until[kept]
+    middle = starts[way] + (0.5 * (cut + until))[:, None] * (ends[way] - starts[way])
+    return Pieces(way, middle, until - cut)
 
 
 def _numbered(*columns: Any) -> Ints:

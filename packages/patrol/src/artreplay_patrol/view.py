@@ -9,7 +9,6 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from artreplay.compiling import Floats, Ints
-from artreplay.replay import ArtificialReplay
 from artreplay_patrol.area import Bools
 from artreplay_patrol.counts_in_words import amount, many
 from artreplay_patrol.forecast import UNKNOWN, Forecast
@@ -20,14 +19,13 @@ from artreplay_patrol.reasons import one_of
 from artreplay_patrol.rings import summed
 from artreplay_patrol.samples import in_order
 from artreplay_patrol.site import Site
-from artreplay_patrol.tree_planner import index_grids
 
 MAX_DOTS = 4_000  # on one map
 _LENGTHS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200)  # km
+GUESS = 8.0  # the doubt from which a forecast is called a guess
 _SHOWN_DOUBT = (2.0, 32.0)  # the ends of its scale
 _ASIDE = 0.02  # of the square: how far layers go on outside the boundary
-_RESTED = 0.99  # where nothing is below this, there is no map of rest
-Colours = Literal["finds", "doubt", "source", "effort", "index"]
+Colours = Literal["finds", "doubt", "effort"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +74,7 @@ class View:
     boxes: Ints  # (box, 2): those that overlap the area, as (x, y)
     texts: tuple[str, ...]  # what there is to say of each
     layers: tuple[Layer, ...]  # the first one is shown first
+    columns: dict[str, Any]  # what a GIS program is told of each box
     visits: int
     finds: int
     coverage: float  # share of the area's finest boxes that was ever visited, blurred or not
@@ -106,7 +105,7 @@ class View:
 def view_of(
     site: Site,
     rows: Any,
-    made_from: Forecast | ArtificialReplay,
+    forecast: Forecast,
     plan: Plan | None = None,
     notes: Sequence[str] = (),
     blur_m: float = 0.0,
@@ -121,7 +120,7 @@ def view_of(
     mask = site.area.mask(side)
     visits, finds, effort = _sums(rows, site.finest, side)
     made = _Boxes(site, mask, visits[mask], finds[mask], effort[mask])
-    layers, texts = made.of_forecast(made_from) if isinstance(made_from, Forecast) else made.of_tree(made_from)
+    layers, texts, columns = made.of_forecast(forecast)
     points = np.stack([np.asarray(rows["x"]), np.asarray(rows["y"])], axis=1)
     shown = None if plan is None else blurred(plan, site, blur_m)
     return View(
@@ -130,6 +129,7 @@ def view_of(
         boxes=np.argwhere(mask),
         texts=texts,
         layers=(*layers, made.effort_layer()),
+        columns=columns,
         visits=len(rows),
         finds=int(np.asarray(rows["observed"]).sum()),
         coverage=float((_sums(rows, site.finest, site.finest)[0][site.area.mask(site.finest)] > 0).mean()),
@@ -176,26 +176,19 @@ class _Boxes:
         meaning = f"{self.site.unit} so far; white is never visited"
         return Layer("effort", meaning, "effort", values, 0.1, high, is_log=True)
 
-    def of_forecast(self, forecast: Forecast) -> tuple[list[Layer], tuple[str, ...]]:
-        """Forecast, doubt, where it comes from, and rest."""
+    def of_forecast(self, forecast: Forecast) -> tuple[list[Layer], tuple[str, ...], dict[str, Any]]:
+        """The forecast and its doubt: to look at, in words, and as columns."""
         low, high = forecast.range
-        rate, least, most, own, met = (
-            self._coarse(grid)
-            for grid in (forecast.rate, low, high, forecast.shares[-1], forecast.met[forecast.likeliest])
-        )
+        rate, least, most, own = (self._coarse(grid) for grid in (forecast.rate, low, high, forecast.shares[-1]))
         doubt = most / np.maximum(least, 1e-300)
         unknown = doubt >= UNKNOWN
         one = one_of(self.site.unit)
         top = max(float(rate[~unknown].max(initial=0.0)), 1e-3)
         off = "how far the forecast may be off: 2 is known, 8 is a guess, 32 is unknown"
-        from_here = "share of the forecast from the box's own visits; the rest is from around it"
         layers = [
             Layer("forecast", f"finds per {one}, for the day of the map", "finds", rate, 0.0, top, unknown=unknown),
             Layer("doubt", off, "doubt", doubt, *_SHOWN_DOUBT, is_log=True, unknown=unknown),
-            Layer("source", from_here, "source", own, 0.0, 1.0),
         ]
-        if met.min(initial=1.0) < _RESTED:
-            layers.append(Layer("rest", "share that is thought to be back after visits", "source", met, 0.0, 1.0))
         texts = tuple(
             f"{self._counted(box)} "
             + (
@@ -206,18 +199,18 @@ class _Boxes:
             )
             for box in range(len(rate))
         )
-        return layers, texts
-
-    def of_tree(self, policy: ArtificialReplay) -> tuple[list[Layer], tuple[str, ...]]:
-        """Index and uncertainty at each level of effort."""
-        layers, said = [], [self._counted(box) for box in range(len(self.visits))]
-        for level, grids in sorted(index_grids(policy.cells(), len(self.mask)).items()):
-            index, open_ = (grid[self.mask] for grid in grids)
-            name = f"{level:g} {self.site.unit}"
-            layers.append(Layer(f"index, {name}", "how good it may still be", "index", index, 0.0, 1.0))
-            layers.append(Layer(f"uncertainty, {name}", "how much of that is not known", "index", open_, 0.0, 1.0))
-            said = [f"{text} Index with {name}: {value:.2f}." for text, value in zip(said, index, strict=True)]
-        return layers, tuple(said)
+        columns = {
+            "forecast": rate,
+            "low": least,
+            "high": most,
+            "doubt": doubt,
+            "certainty": np.where(unknown, "unknown", np.where(doubt >= GUESS, "a guess", "known")).astype(object),
+            "own_share": own,
+            "visits": self.visits.astype(np.int64),
+            "finds": self.finds.astype(np.int64),
+            "effort": self.effort,
+        }
+        return layers, texts, columns
 
     def _counted(self, box: int) -> str:
         visits, finds = int(self.visits[box]), int(self.finds[box])

@@ -10,6 +10,7 @@ import pyarrow as pa
 FORM = 3  # of the table in a park folder; 2 had no legs, and 1 numbers of legs that depended on what came together
 DIGITS = 7  # of longitude and latitude: a centimetre, so that a file that was written and read again is the same
 _FORM_NAME = b"artreplay.waypoints"
+DRAWN = "line:"  # begins the leg of a line that says no times: its corners may be as far from each other as they like
 
 # `day` and `time` are those of the park; a row without a category is a place a patrol passed and saw nothing at. Rows
 # that are not `inside` the boundary count for nothing: they stay so that a way outside is never taken for one inside,

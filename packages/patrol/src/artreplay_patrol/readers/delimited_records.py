@@ -50,7 +50,8 @@ def read_delimited(path: Path, site: Site, is_in_degrees: bool = False) -> Raw:
         lon=lon,
         lat=lat,
         source=path.name,
-        notes=(*columns.notes, *columns.without_patrol()),
+        notes=columns.without_patrol(),
+        own_names=columns.own_names(),
         kind=columns.kind(categories),
         leg=columns.optional("leg"),
         device=columns.optional("device"),
@@ -83,7 +84,7 @@ def _shape(text: str, shapely: Any) -> Any:
 
 def _texts(path: Path) -> dict[str, Any]:
     """Every column as text, by name."""
-    data = _unicode(path)
+    data = _with_newlines(_unicode(path))
     start = data[:_START].decode("utf-8", "replace")
     header = next(iter(start.splitlines()), "")
     if not header.strip():
@@ -146,3 +147,8 @@ def _unicode(path: Path) -> bytes:
     except UnicodeDecodeError:
         return data.decode("cp1252", "replace").encode()
     return data.removeprefix(b"\xef\xbb\xbf")
+
+
+def _with_newlines(data: bytes) -> bytes:
+    """The same lines, also where each ends as on an old Mac."""
+    return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in data else data

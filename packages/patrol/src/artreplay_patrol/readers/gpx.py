@@ -14,8 +14,9 @@ import pyarrow.compute as pc
 
 from artreplay.compiling import Floats, Ints
 from artreplay_patrol.errors import InvalidRecords
+from artreplay_patrol.gis_files import layers_of
 from artreplay_patrol.readers.record_columns import Kind, Raw, split_moments
-from artreplay_patrol.readers.vector import columns_of, features, layers
+from artreplay_patrol.readers.vector import columns_of, features
 from artreplay_patrol.site import Site, join_category
 
 _NEAR = 50.0 / 111_320.0  # 50 m, in degrees of latitude
@@ -26,7 +27,7 @@ _NUMBERS = ("track_fid", "track_seg_id")  # of the track of a point, and of the 
 
 def read_gpx(path: Path, site: Site) -> list[Raw]:
     """Track points, which saw nothing, and waypoints, which say what was seen."""
-    there = [layer for layer, _ in layers(path)]
+    there = [layer for layer, _ in layers_of(path)]
     tracks = _tracks(path) if "track_points" in there else None
     found = [] if tracks is None or len(tracks) == 0 else [tracks]
     if "waypoints" in there:

@@ -15,8 +15,9 @@ from artreplay.errors import InvalidFile
 from artreplay_patrol.errors import InvalidRecords
 from artreplay_patrol.packages import package
 from artreplay_patrol.readers.record_columns import Kind, Raw, split_moments
-from artreplay_patrol.readers.unpacking import unpacked
 from artreplay_patrol.site import join_beside, join_category
+from artreplay_patrol.unpacking import unpacked
+from artreplay_patrol.waypoints import DRAWN
 
 _MOST = 10**11  # what is beyond is a time in milliseconds since 1970, and not a height
 
@@ -110,10 +111,12 @@ def _kml(path: Path, source: str) -> list[Raw]:
         for leg, line in enumerate(lines):
             whens = [one.text or "" for one in _children(line, "when")]
             places = _places(line, source)
-            moments = whens if len(whens) == len(places) else [moment] * len(places)
+            is_timed = bool(whens) and len(whens) == len(places)
+            moments = whens if is_timed else [moment] * len(places)
+            part = str(leg) if len(lines) > 1 else ""
             first = next((text for text in moments if text), "")
             walked += [
-                _Row(f"{name or 'track'} {first}".strip(), when, lon, lat, leg=str(leg) if len(lines) > 1 else "")
+                _Row(f"{name or 'track'} {first}".strip(), when, lon, lat, leg=part if is_timed else DRAWN + part)
                 for when, (lon, lat) in zip(moments, places, strict=True)
             ]
         for point in (one for one in mark.iter() if _name(one) == "Point"):

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from artreplay.compiling import Floats, Ints
+from artreplay_patrol.counts_in_words import quoted
 from artreplay_patrol.errors import InvalidRecords
 from artreplay_patrol.site import COLUMNS, Site, join_beside, join_category
 
@@ -56,6 +57,15 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True)
+class OwnNames:
+    """Which of the columns that the site file names by names of its own a file has, and which it lacks."""
+
+    there: frozenset[str]  # meanings
+    lacking: tuple[tuple[str, str], ...]  # meanings, and a sentence on each
+    columns: tuple[str, ...]  # of the file
+
+
+@dataclass(frozen=True)
 class Raw:
     """Rows as a file has them, under the names of this package: texts, and numbers for the positions."""
 
@@ -72,6 +82,7 @@ class Raw:
     kind: Kind = Kind.WAYPOINTS
     leg: Any = None  # texts: between two legs nobody walked
     device: Any = None  # texts: whose rows of a day are one patrol, where the file names none
+    own_names: OwnNames | None = None  # None if the file has no names of columns
 
     def __len__(self) -> int:
         return len(self.lon)
@@ -101,30 +112,26 @@ class Columns:
         self._by_folded: dict[str, str] = {}
         for name in texts:
             self._by_folded.setdefault(folded(name), name)
-        self.notes = self._without_own_names()
 
     def name_of(self, meaning: str) -> str | None:
-        """The file's name of a column; the site's own name for it goes first."""
-        own = self.site.column(meaning)
-        if own is not None:
-            found = self._by_folded.get(folded(own))
-            if found is not None:
-                return found
-        return next((self._by_folded[alias] for alias in _ALIASES.get(meaning, ()) if alias in self._by_folded), None)
+        """The file's name of a column; the site's own names for it go first."""
+        names = (*map(folded, self.site.own_names(meaning)), *_ALIASES.get(meaning, ()))
+        return next((self._by_folded[name] for name in names if name in self._by_folded), None)
 
-    def _without_own_names(self) -> tuple[str, ...]:
-        """A word on a file that has none of the columns the site file names; one with only some of them is refused."""
-        own = [(meaning, name) for meaning, name in self.site.columns if meaning in self.meanings]
-        lacking = [(meaning, name) for meaning, name in own if folded(name) not in self._by_folded]
-        if not lacking:
-            return ()
-        meaning, name = lacking[0]
-        said = (
-            f"{self.source} has no column {name!r}, which the site file names for the {_SPOKEN.get(meaning, meaning)}"
+    def own_names(self) -> OwnNames:
+        """Which columns the file has of those that the site file names."""
+        own = {meaning: self.site.own_names(meaning) for meaning, _ in self.site.columns if meaning in self.meanings}
+        there = {meaning for meaning, names in own.items() if any(folded(name) in self._by_folded for name in names)}
+        lacking = tuple(
+            (
+                meaning,
+                f"{self.source} has no column {' or '.join(map(quoted, names))}, which the site file names for the "
+                f"{_SPOKEN.get(meaning, meaning)}",
+            )
+            for meaning, names in own.items()
+            if meaning not in there
         )
-        if len(lacking) < len(own):
-            raise InvalidRecords(f"{said}; its columns are {', '.join(map(repr, self.texts))}")
-        return (f"{said}, nor another that it names: columns were found by their usual names",)
+        return OwnNames(frozenset(there), lacking, tuple(self.texts))
 
     def text(self, meaning: str) -> Any:
         """A column of texts; all of them missing if the file has no such column."""
@@ -172,10 +179,10 @@ class Columns:
         """Refuse a file without these columns."""
         for meaning in meanings:
             if self.name_of(meaning) is None:
-                own = self.site.column(meaning) or "..."
+                own = " or ".join(self.site.own_names(meaning)) or "..."
                 raise InvalidRecords(
                     f"{self.source}: no column says the {_SPOKEN.get(meaning, meaning)}; its columns are "
-                    f"{', '.join(map(repr, self.texts))}: name it in the site file (columns: {{{meaning}: {own}}})"
+                    f"{', '.join(map(quoted, self.texts))}: name it in the site file (columns: {{{meaning}: {own}}})"
                 )
 
     def moments(self) -> tuple[Any, Any]:
@@ -199,9 +206,9 @@ class Columns:
         return _joined([self.texts[name] for name in names], [bool(_BESIDE.fullmatch(folded(name))) for name in names])
 
     def _category_names(self) -> list[str]:
-        own = self.site.column("category")
-        if own is not None and folded(own) in self._by_folded:
-            return [self._by_folded[folded(own)]]
+        own = [folded(name) for name in self.site.own_names("category") if folded(name) in self._by_folded]
+        if own:
+            return [self._by_folded[own[0]]]
         return [name for alias, name in self._by_folded.items() if _CATEGORIES.fullmatch(alias)]
 
 

@@ -16,11 +16,11 @@ import pyarrow.compute as pc
 from artreplay.compiling import Ints
 from artreplay.errors import InvalidFile
 from artreplay_patrol.area import Bools
-from artreplay_patrol.counts_in_words import many
+from artreplay_patrol.counts_in_words import many, quoted
 from artreplay_patrol.dates import Moments, check_zones, checked_date_format, read_moments
 from artreplay_patrol.errors import InvalidRecords
 from artreplay_patrol.park import JOURNAL_FILE
-from artreplay_patrol.plan import PLANNED
+from artreplay_patrol.plan import PLACE, PLANNED
 from artreplay_patrol.quality import Quality, Reading, quality_of
 from artreplay_patrol.readers.delimited_records import read_delimited
 from artreplay_patrol.readers.gpx import read_gpx
@@ -28,11 +28,12 @@ from artreplay_patrol.readers.markup import read_kml, read_smart_xml
 from artreplay_patrol.readers.record_columns import Kind, Raw
 from artreplay_patrol.readers.sightings import Rows, joined
 from artreplay_patrol.readers.smart import SmartPackage
-from artreplay_patrol.readers.unpacking import unpacked
 from artreplay_patrol.readers.vector import read_vector
+from artreplay_patrol.same_tracks import same_tracks, twice_sentences
 from artreplay_patrol.samples import codes, ranks, tracks_of
 from artreplay_patrol.site import Site
 from artreplay_patrol.tracks import walk
+from artreplay_patrol.unpacking import unpacked
 from artreplay_patrol.waypoints import DIGITS, SCHEMA
 
 _DELIMITED = (".csv", ".tsv", ".txt")
@@ -40,6 +41,8 @@ _GPX = ".gpx"
 _VECTOR = (".gpkg", ".geojson", ".json", ".shp")
 _KML = (".kml", ".kmz")
 _XML = ".xml"
+_WORKBOOKS = (".xlsx", ".xls", ".xlsm", ".ods", ".numbers")
+_SAVE_AS_CSV = "save the sheet with the records as CSV (in Excel: Save as, CSV UTF-8), and import that"
 _KINDS = (
     "a SMART package for PAWS (a folder or zip), patrols as XML, CSV, GPX, KML, KMZ, GeoPackage, GeoJSON or a shapefile"
 )
@@ -99,9 +102,13 @@ def _raw(path: Path, site: Site, name: str) -> tuple[list[Raw], Site]:
     files = sorted(
         file for file in path.rglob("*") if file.suffix.lower() in kinds and not _passed_over(file, path, site)
     )
+    books = sorted(file.name for file in path.rglob("*") if file.suffix.lower() in _WORKBOOKS)
+    passed_over = f"{', '.join(books[:3])}: workbooks are not read; {_SAVE_AS_CSV}"
     found = [raw for file in files for raw in _one_file(file, site)]
     if not found:
-        raise InvalidRecords(f"{name} holds no records: they are {_KINDS}")
+        raise InvalidRecords(f"{name} holds no records: {passed_over if books else f'they are {_KINDS}'}")
+    if books:
+        found[0] = replace(found[0], notes=(*found[0].notes, passed_over))
     return found, site
 
 
@@ -138,6 +145,8 @@ def _read(path: Path, site: Site) -> list[Raw]:
         return read_kml(path)
     if kind == _XML:
         return read_smart_xml(path)
+    if kind in _WORKBOOKS:
+        raise InvalidRecords(f"{path.name} is a workbook: {_SAVE_AS_CSV}")
     raise InvalidRecords(f"{path.name} is of no known kind: records are {_KINDS}")
 
 
@@ -147,6 +156,7 @@ def _read(path: Path, site: Site) -> list[Raw]:
 def _cleaned(given: list[Raw], site: Site, date_format: str | None, nothing_found: bool) -> Records:
     """The table, and the report. The rows that were given are let go on the way: there may be millions."""
     read = sum(map(len, given))
+    own_names = _check_own_names(given)
     raws, planned = _without_plans(given)
     given.clear()
     moments = [
@@ -155,7 +165,7 @@ def _cleaned(given: list[Raw], site: Site, date_format: str | None, nothing_foun
     check_zones(moments, [raw.source for raw in raws], site.time_zone)
     rows = _together(raws, moments)
     source, files = raws[0].source, tuple(_taken_for(raws))
-    notes = tuple(dict.fromkeys(note for raw in raws for note in raw.notes))
+    notes = (*own_names, *dict.fromkeys(note for raw in raws for note in raw.notes))
     raws.clear()
     placed = np.isfinite(rows.lon) & np.isfinite(rows.lat) & ~((rows.lon == 0.0) & (rows.lat == 0.0))
     dated = ~np.isnat(rows.day)
@@ -181,10 +191,25 @@ def _cleaned(given: list[Raw], site: Site, date_format: str | None, nothing_foun
         outside=outside,
         without_patrol=int(pc.sum(pc.equal(kept.patrol, "")).as_py()),
         files=files,
-        notes=(*notes, *on_tracks.notes),
+        notes=(*notes, *on_tracks.notes, *twice_sentences(same_tracks(table))),
         in_utc=site.time_zone is None and any(UTC in one.zones for one in moments),
     )
     return Records(table, quality_of(table, site, reading), site)
+
+
+def _check_own_names(raws: Sequence[Raw]) -> tuple[str, ...]:
+    """A word on columns that the site file names and no file has; if it has others that it names, that is refused.
+
+    One of two files may well lack some: tracks do not say what was seen.
+    """
+    own = [raw.own_names for raw in raws if raw.own_names is not None]
+    there = frozenset[str]().union(*(one.there for one in own))
+    said = {meaning: (text, one.columns) for one in own for meaning, text in one.lacking if meaning not in there}
+    for text, columns in said.values():
+        if there:
+            raise InvalidRecords(f"{text}; its columns are {', '.join(map(quoted, columns))}")
+        return (f"{text}, nor another that it names: columns were found by their usual names",)
+    return ()
 
 
 def _taken_for(raws: Sequence[Raw]) -> list[str]:
@@ -197,7 +222,9 @@ def _taken_for(raws: Sequence[Raw]) -> list[str]:
 
 def _without_plans(raws: Sequence[Raw]) -> tuple[list[Raw], int]:
     """The rows a device did not bring home from a plan of ours, and how many it did: nobody saw anything there."""
-    theirs = [~np.asarray(pc.fill_null(pc.match_substring(raw.category, PLANNED), False)) for raw in raws]
+    theirs = [
+        ~(_marks(raw.category, PLANNED) | _marks(raw.category, PLACE) | _marks(raw.waypoint, PLACE)) for raw in raws
+    ]
     pairs = [(raw, rows) for raw, rows in zip(raws, theirs, strict=True) if rows.any()]
     kept = [raw if rows.all() else raw.take(np.flatnonzero(rows)) for raw, rows in pairs]
     planned = sum(int((~rows).sum()) for rows in theirs)
@@ -207,6 +234,11 @@ def _without_plans(raws: Sequence[Raw]) -> tuple[list[Raw], int]:
             "somebody was: are the tracks in another file?"
         )
     return kept, planned
+
+
+def _marks(texts: Any, pattern: str) -> Bools:
+    """Which texts have the mark of a place of a plan: its item, or the name that devices show, without its notes."""
+    return np.asarray(pc.fill_null(pc.match_substring_regex(texts, pattern, ignore_case=True), False))
 
 
 def _together(raws: Sequence[Raw], moments: Sequence[Moments]) -> Rows:

@@ -39,7 +39,7 @@ class SmartPackage:
             site = replace(site, time_zone=zone)
         boundary = self.folder / BOUNDARY
         if site.boundary is None and "area" not in site.__dict__ and boundary.exists():
-            site = site.with_area(Area.around(read_boundary(boundary, self._crs()), site.crs))
+            site = site.with_area(Area.around(read_boundary(boundary, self._crs())))
         return site
 
     def read(self, site: Site) -> Raw:

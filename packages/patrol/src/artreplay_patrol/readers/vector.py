@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,12 +11,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from artreplay.compiling import Floats, Ints
-from artreplay.errors import InvalidFile
 from artreplay_patrol.area import LONLAT, Bools
 from artreplay_patrol.errors import InvalidRecords
+from artreplay_patrol.gis_files import layers_of, read_gis
 from artreplay_patrol.packages import package
 from artreplay_patrol.readers.record_columns import Columns, Kind, Raw, split_moments
 from artreplay_patrol.site import COLUMNS, Site
+from artreplay_patrol.waypoints import DRAWN
 
 _COLUMNS = tuple(name for name in COLUMNS if name not in ("lon", "lat", "geometry"))  # positions are no columns here
 _LINES, _AREAS = (1, 2, 5), (3, 6)  # as shapely numbers the kinds of shapes
@@ -28,7 +27,7 @@ def read_vector(path: Path, site: Site) -> list[Raw]:
     """The rows of every layer with points or lines in it; none if there are only areas, such as a boundary."""
     found = []
     areas = False
-    for layer, kind in layers(path):
+    for layer, kind in layers_of(path):
         if kind is not None and not any(part in str(kind) for part in ("Point", "Line", "Unknown", "Collection")):
             areas = True
             continue
@@ -72,35 +71,18 @@ def raw_of(columns: Columns, there: Features, iso: bool) -> Raw:
         lon=there.lon,
         lat=there.lat,
         source=columns.source,
-        notes=(*columns.notes, *columns.without_patrol()),
+        notes=columns.without_patrol(),
+        own_names=columns.own_names(),
         iso=iso,
         kind=Kind.WAYPOINTS if is_line and kind is Kind.SIGHTINGS else kind,
-        leg=pc.binary_join_element_wise(named, number, " ") if ending is None and is_line else named,
+        leg=_drawn(named, number) if ending is None and is_line else named,
         device=None if device is None else device.take(there.row),
     )
 
 
-def layers(path: Path) -> Iterator[tuple[str, Any]]:
-    """The name of each layer and what kind of shapes it has."""
-    try:
-        with _without_warnings():
-            found = package("pyogrio").list_layers(path).tolist()
-    except Exception as error:  # what GDAL raises depends on its drivers
-        raise InvalidFile(f"{path.name} cannot be read: {_said(error)}") from error
-    yield from found
-
-
-@contextmanager
-def _without_warnings() -> Iterator[None]:
-    """What GDAL thinks of columns that nobody needs is not for the user."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
-
-
-def _said(error: Exception) -> str:
-    """What GDAL says, on one line, and without the rows that it may quote."""
-    return " ".join(str(error).split())[:120]
+def _drawn(leg: Any, number: Any) -> Any:
+    """The legs of lines that say no times: each part is one, and goes from corner to corner however far that is."""
+    return pc.binary_join_element_wise(pc.binary_join_element_wise(pa.scalar(DRAWN), leg, ""), number, " ")
 
 
 class Features(NamedTuple):
@@ -121,12 +103,8 @@ def features(path: Path, layer: str, input_crs: str | None = None, columns: Sequ
 
     `columns` are those that are needed; all of them by default.
     """
-    shapely, raw = package("shapely"), package("pyogrio.raw")
-    try:
-        with _without_warnings():
-            meta, _, shapes, fields = raw.read(path, layer=layer, columns=columns, datetime_as_string=True)
-    except Exception as error:
-        raise InvalidFile(f"{path.name} cannot be read: {_said(error)}") from error
+    shapely = package("shapely")
+    meta, _, shapes, fields = read_gis(path, layer=layer, columns=columns, datetime_as_string=True)
     points = _plain_points(shapes)
     is_drawn = points is None and shapes is not None
     drawn = shapely.from_wkb(shapes, on_invalid="ignore") if is_drawn else np.empty(0, object)
@@ -163,8 +141,7 @@ def _plain_points(shapes: Any) -> Any:
 
 def columns_of(path: Path, layer: str) -> dict[str, Any]:
     """The columns of a layer without its shapes."""
-    with _without_warnings():
-        meta, _, _, fields = package("pyogrio.raw").read(path, layer=layer, read_geometry=False)
+    meta, _, _, fields = read_gis(path, layer=layer, read_geometry=False)
     return {str(name): _text(field) for name, field in zip(meta["fields"], fields, strict=True)}
 
 

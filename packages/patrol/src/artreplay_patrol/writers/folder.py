@@ -11,9 +11,9 @@ from artreplay_patrol.plan import Plan
 from artreplay_patrol.view import View
 from artreplay_patrol.writers.page import page_bytes
 from artreplay_patrol.writers.picture import png_bytes
-from artreplay_patrol.writers.tables import csv_bytes, geojson_bytes, geopackage_bytes, gpx_bytes
+from artreplay_patrol.writers.tables import csv_bytes, geopackage_bytes, gpx_bytes
 
-PLAN_FILES = ("plan.gpx", "plan.geojson", "plan.gpkg", "plan.csv", "plan.png", "plan.html", "plan.json")
+PLAN_FILES = ("plan.gpx", "plan.gpkg", "plan.csv", "plan.png", "plan.html", "plan.json")
 
 
 def write_plan(view: View, folder: Path) -> list[Path]:
@@ -23,8 +23,7 @@ def write_plan(view: View, folder: Path) -> list[Path]:
         raise InvalidFile("there is no plan to write")
     contents = {
         "plan.gpx": gpx_bytes(plan),
-        "plan.geojson": geojson_bytes(plan),
-        "plan.gpkg": geopackage_bytes(plan),
+        "plan.gpkg": geopackage_bytes(view),
         "plan.csv": csv_bytes(plan),
         "plan.png": png_bytes(view),
         "plan.html": page_bytes(view),
@@ -34,8 +33,9 @@ def write_plan(view: View, folder: Path) -> list[Path]:
 
 
 def write_map(view: View, folder: Path) -> list[Path]:
-    """Write the map of a park: a picture and a page."""
-    return _write(folder, {"map.png": png_bytes(view), "map.html": page_bytes(view)})
+    """Write the map of a park: a picture, a page, and its boxes for a GIS program."""
+    contents = {"map.png": png_bytes(view), "map.html": page_bytes(view), "map.gpkg": geopackage_bytes(view)}
+    return _write(folder, contents)
 
 
 def _write(folder: Path, contents: dict[str, bytes]) -> list[Path]:

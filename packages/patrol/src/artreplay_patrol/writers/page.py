@@ -63,12 +63,11 @@ def _lead(view: View) -> str:
     found = f"{many(view.visits, 'visit')} of a patrol to a box in a day, {view.finds:,} with a find"
     covered = f"{100 * view.coverage:.0f} % of the area was ever visited."
     if view.plan is None:
-        return html.escape(f"{found}; {covered}")
+        return html.escape(f"{view.site.size_sentence()} {found}; {covered}")
     plan = view.plan
-    first = f"{plan.start} to {plan.end}: {plan.effort:g} of {plan.budget:g} {plan.unit} in {len(plan.items)} places. "
+    first = f"{plan.start} to {plan.end}: {plan.spent()}. "
     blur = f" Positions are rounded to squares of at least {plan.blur_m:g} m." if plan.blur_m else ""
-    read = "" if plan.used == plan.visits else f"{plan.used:,} of "
-    return html.escape(f"{first}Made from {read}{found}; {covered}{blur}")
+    return html.escape(f"{first}{view.site.size_sentence()} Made from {found}; {covered}{blur}")
 
 
 def _notes(view: View) -> str:
@@ -164,9 +163,7 @@ def _heading(plan: Plan, patrol: str | None) -> str:
     if route is None:
         return ""
     title = f"From {route.post}" if route.patrol == route.post else f"{route.patrol}, from {route.post}"
-    said = (
-        f"to {', '.join(map(str, route.stops))} and back: {route.km:.1f} km in straight legs, beside the effort there."
-    )
+    said = f"to {', '.join(map(str, route.stops))} and back: {route.km:.1f} km in straight legs, and the effort there."
     return f"<h3>{html.escape(title)}</h3><p>{html.escape(said)}</p>"
 
 
@@ -181,12 +178,9 @@ def _row(item: Item, plan: Plan) -> str:
 
 def _difference(item: Item) -> str:
     """The chance to find something, and the difference that this place makes beyond its neighbours."""
-    if item.beside is None:
-        return ""
     more = 100 * item.value - 100 * item.beside
     sign = "+" if more >= 0.5 else "−" if more <= -0.5 else "±"
-    learning = "to learn · " if item.is_learning else ""
-    return f"<em>{learning}{100 * item.value:.0f} % · {sign}{abs(more):.0f} beyond its neighbours</em> "
+    return f"<em>{100 * item.value:.0f} % · {sign}{abs(more):.0f} beyond its neighbours</em> "
 
 
 def _scale(view: View, frame: tuple[float, float, float, float]) -> str:

@@ -19,10 +19,8 @@ from artreplay_patrol.writers.spreading import spread
 COLOURS = {
     name: LinearSegmentedColormap.from_list(name, colours)
     for name, colours in {
-        "index": ["#ffffff", "#d3e5f3", "#68a8d4"],
         "finds": ["#fff7ec", "#fdbb84", "#b3261e"],
         "doubt": ["#f7f5fb", "#b9a7d6", "#5b3f8c"],
-        "source": ["#f3f0e8", "#9fc3c9", "#1f5f70"],
         "effort": ["#eef6e6", "#7fbf6a", "#1c5b2a"],
     }.items()
 }
@@ -49,7 +47,7 @@ def png_bytes(view: View) -> bytes:
         _draw_known(axes, view)
         _draw_places(axes, view)
         plan = view.plan
-        days = f"{plan.start} to {plan.end}: {plan.effort:g} {plan.unit} in {len(plan.items)} places"
+        days = f"{plan.start} to {plan.end}: {plan.spent()}"
         efforts = ", ".join(f"{item.number}: {item.level:g} {plan.unit}" for item in plan.items[:_MAX_NAMED])
         title = (
             f"{_drawable(plan.site)}, plan {plan.plan_id}\n{days}\n{efforts}{', …' * (len(plan.items) > _MAX_NAMED)}"

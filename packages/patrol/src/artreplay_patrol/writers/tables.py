@@ -1,10 +1,9 @@
-"""A plan as rows with positions: GPX, GeoJSON, GeoPackage and CSV."""
+"""A plan as rows with positions, and the boxes of a map: GPX, GeoPackage and CSV."""
 
 from __future__ import annotations
 
 import csv
 import io
-import json
 import tempfile
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -13,11 +12,13 @@ from typing import Any
 import numpy as np
 
 from artreplay_patrol.area import LONLAT
+from artreplay_patrol.gis_files import gdal
 from artreplay_patrol.packages import package
 from artreplay_patrol.plan import PLANNED, Item, Plan
+from artreplay_patrol.view import View
 from artreplay_patrol.waypoints import DIGITS
 
-_FORECAST = ("rate", "low", "high", "own_share", "beside", "average", "met")  # what the planner replay does not know
+_FORECAST = ("rate", "low", "high", "own_share", "beside", "average", "met")
 
 
 def name_of(item: Item, plan: Plan) -> str:
@@ -53,9 +54,6 @@ def rows_of(plan: Plan) -> list[dict[str, Any]]:
             "finds": item.finds,
             "walked": round(item.walked, 3),
             "last_visit": item.last_visit,
-            "learning": item.is_learning,
-            "planner": plan.planner,
-            "seed": plan.seed,
             "why": item.why,
             "blur_m": plan.blur_m,
         }
@@ -80,18 +78,6 @@ def csv_bytes(plan: Plan) -> bytes:
 def _no_formula(name: str | None) -> str | None:
     """A name that a spreadsheet does not take for a formula."""
     return f"'{name}" if name and name[0] in "=+-@\t" else name
-
-
-def geojson_bytes(plan: Plan) -> bytes:
-    """A collection of points."""
-    features = []
-    for row in rows_of(plan):
-        position = [row["lon"], row["lat"]]
-        values = {name: value for name, value in row.items() if name not in ("lon", "lat")}
-        shape = {"type": "Point", "coordinates": position}
-        features.append({"type": "Feature", "id": row["item_id"], "geometry": shape, "properties": values})
-    document = {"type": "FeatureCollection", "name": plan.plan_id, "features": features}
-    return json.dumps(document, ensure_ascii=False, indent=1).encode()
 
 
 def gpx_bytes(plan: Plan) -> bytes:
@@ -120,19 +106,34 @@ def gpx_bytes(plan: Plan) -> bytes:
     return text.encode()
 
 
-def geopackage_bytes(plan: Plan) -> bytes:
-    """A layer of points, for a GIS program."""
-    raw, shapely = package("pyogrio.raw"), package("shapely")
-    rows = rows_of(plan)
-    names = [name for name in rows[0] if name not in ("lon", "lat")]
-    columns = [_column([row[name] for row in rows]) for name in names]
-    shapes = shapely.to_wkb(shapely.points([row["lon"] for row in rows], [row["lat"] for row in rows]))
+def geopackage_bytes(view: View) -> bytes:
+    """The boxes of the map, and the places and routes of the plan if there is one: three layers for a GIS program."""
+    shapely = package("shapely")
+    area, made = view.site.area, []
+    if view.plan is not None and view.places is not None:
+        rows = rows_of(view.plan)
+        columns = {name: [row[name] for row in rows] for name in rows[0] if name not in ("lon", "lat")}
+        points = shapely.points([row["lon"] for row in rows], [row["lat"] for row in rows])
+        made.append(("places", "Point", points, columns))
+    if view.plan is not None and view.plan.routes:
+        routes = view.plan.routes
+        lines = [shapely.LineString(area.to_lonlat(way)) for way in view.ways()]
+        stops = [", ".join(map(str, route.stops)) for route in routes]
+        about = {name: [getattr(route, name) for route in routes] for name in ("patrol", "post", "km")}
+        made.append(
+            ("routes", "LineString", lines, {"plan_id": [view.plan.plan_id] * len(routes), **about, "stops": stops})
+        )
+    corners = view.boxes[:, None, :] + np.array([(0, 0), (1, 0), (1, 1), (0, 1)])
+    lonlat = area.to_lonlat(corners.reshape(-1, 2) / view.side).reshape(-1, 4, 2)
+    made.append(("boxes", "Polygon", shapely.polygons(lonlat), view.columns | {"unit": [view.site.unit] * len(lonlat)}))
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "plan.gpkg"
-        raw.write(
-            path, shapes, columns, names, driver="GPKG", layer="plan", geometry_type="Point", crs=LONLAT,
-            dataset_options={"VERSION": "1.3"},
-        )  # fmt: skip
+        path = Path(folder) / "layers.gpkg"
+        for number, (layer, kind, shapes, columns) in enumerate(made):
+            options: dict[str, Any] = {"append": True} if number else {"dataset_options": {"VERSION": "1.3"}}
+            gdal().raw.write(
+                path, shapely.to_wkb(shapes), [_column(list(values)) for values in columns.values()], list(columns),
+                driver="GPKG", layer=layer, geometry_type=kind, crs=LONLAT, **options,
+            )  # fmt: skip
         return path.read_bytes()
 
 
@@ -142,6 +143,6 @@ def _column(values: list[Any]) -> Any:
         return np.array(values, object)
     if all(isinstance(value, bool) for value in values):
         return np.array(values, np.bool_)
-    if all(isinstance(value, int) for value in values):
+    if all(isinstance(value, int | np.integer) for value in values):
         return np.array(values, np.int64)
     return np.array([np.nan if value is None else value for value in values], np.float64)

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.figure import Figure
-
-from artreplay_patrol.rivals import MAP, ORACLE, OURS
-from artreplay_patrol.years import Comparison
+from rivals import MAP, ORACLE, OURS
+from years import Comparison
 
 # Planners differ in colour and shape, for print without colour.
 _STYLES = {

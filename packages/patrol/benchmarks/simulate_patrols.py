@@ -1,4 +1,4 @@
-"""`patrol simulate`: what each way to plan is worth, in parks that are invented and whose truth is known."""
+"""What each way to plan is worth, in parks that are invented and whose truth is known: `make bench-patrol`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from artreplay.engine import Progress
 from artreplay.whole_files import write_whole
 
 if TYPE_CHECKING:  # imported when the command runs: it takes a while, and other commands do not need it
-    from artreplay_patrol.years import Comparison
+    from years import Comparison
 
 _SEED = 60_001  # nothing was tuned on the parks from here on
 
@@ -37,11 +37,12 @@ def simulate(
     Everybody has the same records, the same budget and the same luck. Differences are from the rate map, a plain map
     of finds per km that is smoothed over one box.
     """
+    from planners_picture import planners_png
+    from worlds import CONDITIONS, Ground
+    from years import compare
+
     from artreplay.errors import checked_count
     from artreplay.parameters import checked_seed
-    from artreplay_patrol.worlds import CONDITIONS, Ground
-    from artreplay_patrol.writers.planners_picture import planners_png
-    from artreplay_patrol.years import compare
 
     conditions = list(dict.fromkeys(condition or CONDITIONS))
     seeds = range(checked_seed(seed), checked_seed(seed) + checked_count("parks", parks))
@@ -92,3 +93,7 @@ def _said(found: Comparison) -> list[str]:
         f"{count(round(float(found.logged.mean())))} visits in the records of each park, {len(found.logged)} parks; "
         f"the range for 8 of 10 places holds the truth in {walked} of the walked boxes, {unwalked} of the others"
     ]
+
+
+if __name__ == "__main__":
+    typer.run(simulate)

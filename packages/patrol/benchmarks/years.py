@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from rivals import MAP, PLANNERS, Planner
+from worlds import CONDITIONS, YEAR, Ground, World
 
 from artreplay.compiling import Floats, Ints
 from artreplay.errors import InvalidParameter, checked_count, checked_number
 from artreplay_patrol.forecast import forecast_of
-from artreplay_patrol.rivals import MAP, PLANNERS, Planner
-from artreplay_patrol.worlds import CONDITIONS, YEAR, Ground, World
 
 _VISIT, _FIND = range(2)  # what draws are for
 

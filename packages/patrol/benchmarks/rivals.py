@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 import numpy as np
+from tree_planner import base_for
+from worlds import World
 
+from artreplay.algorithms import CellRegression
 from artreplay.compiling import Floats, Ints
 from artreplay.history import Allocation, History
 from artreplay.replay import ArtificialReplay
-from artreplay_patrol.choosing import best_places, by_lot, choose_places
+from artreplay_patrol.area import Bools
+from artreplay_patrol.choosing import best_places, by_lot, choosable, choose_places
 from artreplay_patrol.forecast import WEEK, Fold, Visits
 from artreplay_patrol.rings import FOLDS, PARK_EFFORT, PARK_FINDS, nearby_sums, summed
+from artreplay_patrol.site import Site
 from artreplay_patrol.stories import STORIES, UNCHANGED, Story
-from artreplay_patrol.tree_planner import base_for
-from artreplay_patrol.worlds import World
 
 _PRIOR_KM = 1.0  # of the rate of the whole park, in every box of a map
 
@@ -43,18 +46,56 @@ class ByRate:
 
     def ask(self, week: int, truth: Floats) -> list[tuple[int, int]]:
         """The best places by the map."""
-        return self._best(self.rate(self.finds, self.effort), week)
+        return self._best(self.rate(self.finds, self.effort), week, self.world.mask)
 
-    def _best(self, rate: Floats, week: int) -> list[tuple[int, int]]:
+    def _best(self, rate: Floats, week: int, mask: Bools) -> list[tuple[int, int]]:
         levels = self.world.site.levels
         chances = -np.expm1(-rate[..., None] * np.array(levels))
-        boxes = by_lot(self.world.mask, self.world.seed, self.world.first + WEEK * week)
+        boxes = by_lot(mask, self.world.seed, self.world.first + WEEK * week)
         return best_places(chances, boxes, levels, self.budget, self.places)
 
     def tell(self, week: int, boxes: Ints, levels: Ints, found: Floats) -> None:
         """The map counts every visit."""
         np.add.at(self.finds.reshape(-1), boxes, found)
         np.add.at(self.effort.reshape(-1), boxes, np.array(self.world.site.levels)[levels])
+
+
+class RestedBoxes:
+    """Which boxes are left alone: for some weeks after a visit, the box itself or all 3 × 3 around it."""
+
+    def __init__(self, world: World, weeks: int, radius: int) -> None:
+        self.side, self.weeks, self.radius, self.mask = world.site.finest, weeks, radius, world.mask
+        self.last = np.full(self.side**2, -np.inf)
+        np.maximum.at(self.last, world.visits.box, (world.visits.day - world.first) / WEEK)
+
+    def now(self, week: int) -> Bools:
+        """The boxes that may be gone to; all of them if that leaves none."""
+        quiet = np.pad((week - self.last < self.weeks).reshape(self.side, self.side), self.radius)
+        rested = self.mask.copy()
+        for x in range(2 * self.radius + 1):
+            for y in range(2 * self.radius + 1):
+                rested &= ~quiet[x : x + self.side, y : y + self.side]
+        return rested if rested.any() else self.mask
+
+
+class Resting(ByRate):
+    """The map on the wall with one more rule, about rest. It has no stories and no beliefs.
+
+    It is the simplest thing that our planner must not be beaten by.
+    """
+
+    def __init__(self, world: World, budget: float, places: int, weeks: int, radius: int) -> None:
+        super().__init__(world, budget, places, nearby_rate(1.0))
+        self.rest = RestedBoxes(world, weeks, radius)
+
+    def ask(self, week: int, truth: Floats) -> list[tuple[int, int]]:
+        """The best places of those that have rested."""
+        return self._best(self.rate(self.finds, self.effort), week, self.rest.now(week))
+
+    def tell(self, week: int, boxes: Ints, levels: Ints, found: Floats) -> None:
+        """The map counts every visit, and the boxes begin to rest."""
+        super().tell(week, boxes, levels, found)
+        self.rest.last[boxes] = week + 1
 
 
 def nearby_rate(width: float) -> Callable[[Floats, Floats], Floats]:
@@ -78,14 +119,15 @@ class Oracle(ByRate):
 
     def ask(self, week: int, truth: Floats) -> list[tuple[int, int]]:
         """The best places by the truth."""
-        return self._best(truth, week)
+        return self._best(truth, week, self.world.mask)
 
 
 class ByRings:
     """Our planner, with all stories or without."""
 
-    def __init__(self, world: World, budget: float, places: int, stories: tuple[Story, ...], learning: int = 0) -> None:
-        self.world, self.budget, self.places, self.learning = world, budget, places, learning
+    def __init__(self, world: World, budget: float, places: int, stories: tuple[Story, ...]) -> None:
+        self.world, self.budget, self.places = world, budget, places
+        self.mask = world.mask
         self.fold = Fold(world.visits, world.site.finest, world.first, stories)
 
     def ask(self, week: int, truth: Floats) -> list[tuple[int, int]]:
@@ -93,12 +135,11 @@ class ByRings:
         forecast = self.fold.forecast(self.world.first + WEEK * week)
         chosen = choose_places(
             forecast,
-            self.world.mask,
+            self.mask,
             self.world.site.levels,
             self.budget,
             self.places,
             self.world.seed,
-            self.learning,
         )
         return [(choice.box, choice.level) for choice in chosen]
 
@@ -111,10 +152,37 @@ class ByRings:
         self.fold.take(visits.where(order))
 
 
-class ByTree:
-    """The paper's way: a tree for each level of effort, under Artificial Replay."""
+class RingsResting(ByRings):
+    """The forecast of our planner without stories, and the rule about rest in their place."""
 
-    def __init__(self, world: World, budget: float, places: int) -> None:
+    def __init__(
+        self, world: World, budget: float, places: int, weeks: int, stories: tuple[Story, ...] = (UNCHANGED,)
+    ) -> None:
+        super().__init__(world, budget, places, stories)
+        self.rest = RestedBoxes(world, weeks, 0)
+
+    def ask(self, week: int, truth: Floats) -> list[tuple[int, int]]:
+        """The places of the plan, of those that have rested."""
+        self.mask = self.rest.now(week)
+        return super().ask(week, truth)
+
+    def tell(self, week: int, boxes: Ints, levels: Ints, found: Floats) -> None:
+        """The visits join the evidence, and the boxes begin to rest."""
+        super().tell(week, boxes, levels, found)
+        self.rest.last[boxes] = week + 1
+
+
+def surfaces_for(site: Site, budget: float, places: int) -> CellRegression:
+    """Surfaces that share what they know between places and levels of effort."""
+    return CellRegression(
+        2, site.levels, budget, places, horizon=52, side=site.finest, effort="joint", mask=choosable(site)
+    )
+
+
+class UnderReplay:
+    """An algorithm of the paper's kind under Artificial Replay, which sees one sample for each visit."""
+
+    def __init__(self, world: World, budget: float, places: int, base_for: Callable[..., Any] = base_for) -> None:
         self.side, self.levels = world.site.finest, world.site.levels
         level = world.site.level_of(world.visits.effort)
         kept = ~np.isnan(level)
@@ -140,12 +208,29 @@ class ByTree:
 
 
 OURS, MAP, ORACLE = "rings and rest", "rate map", "knows the truth"
-PLANNERS: dict[str, Callable[[World, float, int], Planner]] = {
+PLANNERS: dict[str, Callable[..., Planner]] = {
     OURS: lambda world, budget, places: ByRings(world, budget, places, STORIES),
     "rings, no stories": lambda world, budget, places: ByRings(world, budget, places, (UNCHANGED,)),
+    **{
+        f"rings{' and stories' if len(stories) > 1 else ''}, rests {weeks} weeks": (
+            lambda world, budget, places, weeks=weeks, stories=stories: RingsResting(
+                world, budget, places, weeks, stories
+            )
+        )
+        for stories in ((UNCHANGED,), STORIES)
+        for weeks in (2, 3, 4)
+    },
     MAP: lambda world, budget, places: ByRate(world, budget, places, nearby_rate(1.0)),
+    **{
+        f"map, {'3 × 3 rest' if radius else 'rests'} {weeks} weeks": (
+            lambda world, budget, places, weeks=weeks, radius=radius: Resting(world, budget, places, weeks, radius)
+        )
+        for radius in (0, 1)
+        for weeks in (2, 4, 8)
+    },
     "rate per box": lambda world, budget, places: ByRate(world, budget, places, nearby_rate(0.0)),
-    "tree under replay": ByTree,
+    "tree under replay": UnderReplay,
+    "surfaces under replay": lambda world, budget, places: UnderReplay(world, budget, places, surfaces_for),
     "chance": lambda world, budget, places: ByRate(world, budget, places, same_everywhere),
     ORACLE: lambda world, budget, places: Oracle(world, budget, places, same_everywhere),
 }
