@@ -88,7 +88,7 @@ def test_help_imports_nothing_heavy() -> None:
 def test_a_reader_who_has_gone(folder: Path, arguments: tuple[str, ...] | str) -> None:
     if arguments == "recommend":
         log = write_csv(folder / "log.csv", [(arm, 1) for arm in range(5000)])
-        arguments = ("recommend", str(log), *OPTIONS, "--all")
+        arguments = ("recommend", str(log), *OPTIONS, "--horizon", "50000", "--all")
     read, write = os.pipe()
     os.close(read)
     process = start(*arguments, stdout=write)

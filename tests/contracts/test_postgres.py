@@ -367,7 +367,7 @@ def test_what_cannot_be_opened_is_refused(address):
         opened(address, unit="arms")
     with pytest.raises(InvalidHistory, match="order must name a column"):
         ar.open_history(address, table="log", unit="arm", reward="click")
-    with pytest.raises(InvalidParameter, match=r"until is for logs .*\.first\(10\) is this log as it was"):
+    with pytest.raises(InvalidParameter, match=r"until is for logs .*\.first\(10\) for this log as it was"):
         opened(address, until=10)
 
 

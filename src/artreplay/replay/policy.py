@@ -238,7 +238,20 @@ class Policy:
     def resume(self, history: AnyHistory, fingerprint: Fingerprint, marks: Ints, of_totals: bool) -> None:
         """Continue with a log that may have grown since it had this fingerprint and was read up to these marks."""
         self._check_growth(history, fingerprint, of_totals, None)
-        self._open_log(history, marks if fingerprint.rows else None)
+        self._go_on_with(history, fingerprint.rows, marks)
+
+    def _go_on_with(self, history: AnyHistory, rows: int, marks: Ints) -> None:
+        """Continue with a log of which `rows` rows were there before, and which was read up to these marks."""
+        self._open_log(history, marks if rows else None)
+
+    def is_pending(self, units: list[int]) -> bool:
+        """Return whether these are the units of the action that was asked for and not told yet."""
+        drive = self.drive
+        pending = drive.position.item(PENDING)
+        if pending == 0:
+            return False
+        action = drive.base.action(drive.proposed, pending, drive.position.item(ROUND))
+        return units == [drive.base.checked_number(unit) for unit in (action if isinstance(action, list) else [action])]
 
     def extend(self, history: AnyHistory) -> None:
         """Continue with a log that has grown.
@@ -260,7 +273,7 @@ class Policy:
         """
         fingerprint, before, base = self.fingerprint(), self.log, self.drive.base
         self._check_growth(history, fingerprint, before.is_totals, before.history)
-        self._open_log(history, self.marks() if fingerprint.rows else None)
+        self._go_on_with(history, fingerprint.rows, self.marks())
         if history.n_rows > fingerprint.rows and isinstance(base, Algorithm) and base.log_rows is not None:
             said_before = base.why_horizon_is_short(max(before.size, *np.atleast_1d(base.log_rows))) is not None
             if not said_before:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from artreplay.algorithms import Algorithm
+from artreplay.compiling import Ints
 from artreplay.errors import InvalidParameter
 from artreplay.history import History
 from artreplay.parameters import checked
@@ -12,6 +13,7 @@ from artreplay.replay.log import AnyHistory, Unknown
 from artreplay.replay.log_warnings import warn_of_other_decisions
 from artreplay.replay.policy import Policy
 from artreplay.replay.related import Relation, checked_relation
+from artreplay.replay.step import PENDING
 
 
 class Ignorant(Policy):
@@ -117,6 +119,7 @@ class ArtificialReplay(Policy):
     """
 
     kind = "artificial-replay"
+    _decided_before = False  # whether the pending action was decided before the log had its last rows
 
     @checked
     def __init__(
@@ -133,3 +136,18 @@ class ArtificialReplay(Policy):
         super().__init__(new, history, drift, unknown)
         if getattr(new.thing, "exact", None) is False and not isinstance(new, Algorithm) and not self.shows_all:
             warn_of_other_decisions(new)
+
+    def show_before(self, units: list[int]) -> None:
+        """Show the rows that come before online rewards.
+
+        Under a relation none come before that of the pending action: what is related to its cell was shown when it was
+        proposed, and what is related to the point that is played in the cell may be more.
+        """
+        if self.relation is None or self._decided_before or not self.is_pending(units):
+            super().show_before(units)
+        self._decided_before = False
+
+    def _go_on_with(self, history: AnyHistory, rows: int, marks: Ints) -> None:
+        super()._go_on_with(history, rows, marks)
+        if history.n_rows > rows:
+            self._decided_before = self.drive.position.item(PENDING) > 0
