@@ -27,6 +27,7 @@ class Pending:
         self._answer: Any = None  # what chooses while these are open; made when it is needed
         self._nothing = ledger_without_rows(self._base)
         self._interpreted = 0.0  # seconds of the last proposal that was interpreted
+        self._is_compiled = False  # whether proposals are made in machine code from now on
         self.available: Available | None = None  # None if everything can be chosen
         self.context: Any = None  # that is chosen for, as the base sees it, if it hears of contexts
         self.renew()
@@ -105,9 +106,11 @@ class Pending:
 
     def _pays_to_compile(self, answer: Any) -> bool:
         """Return whether machine code proposes faster. A copy of a base is always too slow without it."""
-        if answer.follows:
-            return worth_compiling(settle, (answer.component, self._nothing), self._interpreted)
-        return current_mode() != "interpreted"
+        if current_mode() == "interpreted":
+            return False
+        if answer.follows and not self._is_compiled:
+            self._is_compiled = worth_compiling(settle, (answer.component, self._nothing), self._interpreted)
+        return self._is_compiled or not answer.follows
 
 
 def _compiled_proposal(answer: Any, nothing: Ledger, out: Ints, round_: int) -> int:
