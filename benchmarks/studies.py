@@ -86,8 +86,8 @@ def for_a_while(turn: Callable[[], int]) -> Measured:
 
 def our_studies(folder: Path) -> dict[str, Measured]:
     """A study in SQLite: one by one, from threads, and in groups."""
-    one, threads, groups = (ar.Study.create(folder / name, base()) for name in ("one", "threads", "groups"))
-    large = ar.Study.create(folder / "large", ar.KLUCB(MANY_ARMS, horizon=10 * MANY_ARMS))
+    one, threads, groups = (ar.Study.create(folder / name, base(), wait=None) for name in ("one", "threads", "groups"))
+    large = ar.Study.create(folder / "large", ar.KLUCB(MANY_ARMS, horizon=10 * MANY_ARMS), wait=None)
     return {
         "study in SQLite, one by one": for_a_while(lambda: one.reward(one.decide().id, 0.0) or 1),
         f"study in SQLite, one by one, {MANY_ARMS:,} arms": for_a_while(
@@ -219,7 +219,7 @@ def write_journal(place: Path, rows: int) -> None:
     """A study with this many decisions and rewards, written in one transaction."""
     draw = np.random.default_rng(0)
     arms, rewards = draw.integers(0, ARMS, rows).tolist(), draw.integers(0, 2, rows).tolist()
-    with ar.Study.create(place, ar.KLUCB(ARMS, horizon=2 * rows)) as study:
+    with ar.Study.create(place, ar.KLUCB(ARMS, horizon=2 * rows), wait=None) as study:
         began, made = time.time() - rows, []
         for number, (arm, reward) in enumerate(zip(arms, rewards, strict=True), 1):
             seq, asked = BEGINNING + 2 * number, began + number

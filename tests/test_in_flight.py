@@ -18,7 +18,7 @@ def test_the_loop_decides_as_a_study(arms, flying):
     waiting: deque[ar.Decision] = deque()
     made = []
     with ar.compiling.using("interpreted"):
-        with ar.Study.create(":memory:", ar.KLUCB(arms, horizon=HORIZON)) as study:
+        with ar.Study.create(":memory:", ar.KLUCB(arms, horizon=HORIZON), wait=None) as study:
             for _ in range(HORIZON):
                 waiting.append(study.decide())
                 made.append(waiting[-1].action)

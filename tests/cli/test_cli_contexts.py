@@ -74,7 +74,7 @@ def test_an_indexed_log_has_contexts_of_its_own(run: Run, shop: Path) -> None:
 
 
 def test_a_study_keeps_contexts(run: Run, shop: Path, folder: Path) -> None:
-    out = run("study", "create", "s.study", shop, *COLUMNS, "--context", "age,country").out
+    out = run("study", "create", "s.study", shop, *COLUMNS, "--context", "age,country", "--wait", "none").out
     assert "context-regression over 2 arms, a log of 300 samples" in out
     one = run("study", "decide", "s.study", *WHERE, "--json").json
     assert one["context"] == {"age": 31, "country": "NL"}
@@ -94,7 +94,7 @@ def test_a_study_keeps_contexts(run: Run, shop: Path, folder: Path) -> None:
 
 
 def test_a_study_with_segments_takes_a_log_that_has_grown(run: Run, shop: Path) -> None:
-    run("study", "create", "s.study", shop, *COLUMNS, "--segments", "country", "--horizon", 500)
+    run("study", "create", "s.study", shop, *COLUMNS, "--segments", "country", "--horizon", 500, "--wait", "none")
     assert run("study", "decide", "s.study", "--at", '{"country": "NL"}').code == 0
     shop.write_text(shop.read_text() + "red,1,30,NL\n")
     assert run("study", "extend", "s.study", shop).out == "s.study has a log of 301 samples\n"
@@ -120,8 +120,8 @@ def test_refusals_name_the_option(refused: Refused, shop: Path, options: tuple[s
 
 
 def test_studies_refuse_by_the_option_too(run: Run, refused: Refused, shop: Path) -> None:
-    run("study", "create", "s.study", shop, *COLUMNS, "--context", "age,country")
-    run("study", "create", "plain.study", "--arms", "red,blue", "--horizon", 100)
+    run("study", "create", "s.study", shop, *COLUMNS, "--context", "age,country", "--wait", "none")
+    run("study", "create", "plain.study", "--arms", "red,blue", "--horizon", 100, "--wait", "none")
     assert "--at must give the context, as JSON with 'age', 'country'" in refused("study", "decide", "s.study")
     assert "--at must be left out" in refused("study", "decide", "plain.study", *WHERE)
     assert "--at must be an object" in refused("study", "observe", "s.study", "red", 1, "--at", "rows.csv")

@@ -78,7 +78,7 @@ def test_recommend_and_studies_warn_of_the_same_and_once(run: Run) -> None:
     calls = [
         ("recommend", "log.parquet", *COLUMNS, "--horizon", 5_000),
         ("recommend", "log.parquet", *COLUMNS, "--horizon", 5_000, "--state", "state.study"),
-        ("study", "create", "new.study", "log.parquet", *COLUMNS, "--horizon", 5_000),
+        ("study", "create", "new.study", "log.parquet", *COLUMNS, "--horizon", 5_000, "--wait", "none"),
     ]
     for call in calls:
         with warnings.catch_warnings():

@@ -32,7 +32,7 @@ def test_how_points_are_played_is_said_as_something_to_type(
     run: Run, refused: Refused, points: ar.History, command: tuple[str, ...]
 ) -> None:
     """What is said plays the point that a policy over this log plays."""
-    run("study", "create", "s", "--arms", "a,b", "--horizon", 9)
+    run("study", "create", "s", "--arms", "a,b", "--horizon", 9, "--wait", "none")
     expected = ar.ArtificialReplay(ar.TreeUCB(2, horizon=1000), points).ask()
     several = refused(*command, "log.parquet", *UNITS)
     assert several.startswith("--unit must name one column of arms, got x, y. Points are for Python: ar.")
@@ -43,7 +43,7 @@ def test_a_state_of_points_or_of_a_budget_is_for_python(refused: Refused, folder
     log = write_csv(folder / "log.csv", samples(20))
     for base in (ar.TreeUCB(2, horizon=9), ar.TopUCB(3, 2, horizon=9)):
         name = type(base).__name__
-        ar.Study.create(name, base).close()
+        ar.Study.create(name, base, wait=None).close()
         for command in (
             ("recommend", log, *OPTIONS, "--state", name),
             ("tell", "red", 1, "--state", name),
@@ -53,7 +53,7 @@ def test_a_state_of_points_or_of_a_budget_is_for_python(refused: Refused, folder
 
 
 def test_a_study_of_points_is_shown_and_takes_rewards(run: Run, refused: Refused, folder: Path) -> None:
-    with ar.Study.create("s", ar.TreeUCB(1, horizon=9)) as study:
+    with ar.Study.create("s", ar.TreeUCB(1, horizon=9), wait=None) as study:
         decision = study.decide()
     assert "points of 1 coordinates" in run("study", "show", "s").out
     assert "(0.5,)" in run("study", "show", "s", "--open").out

@@ -186,7 +186,7 @@ def test_tell_refuses(run: Run, refused: Refused, log: Path, outcome: tuple[obje
 
 
 def test_labels_that_read_the_same(refused: Refused, folder: Path) -> None:
-    ar.Study.create("state.ar", ar.MonUCB(arms=[1, "1"], horizon=10)).close()
+    ar.Study.create("state.ar", ar.MonUCB(arms=[1, "1"], horizon=10), wait=None).close()
     assert "could be any of the arms 1, '1'" in refused("tell", *KEPT, 1, 1)
 
 

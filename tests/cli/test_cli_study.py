@@ -33,12 +33,13 @@ def test_from_decision_to_export(run: Run, refused: Refused, made: Path) -> None
     assert run("study", "void", WHERE, two[0]["id"]).code == 0
     assert two[1]["id"] in run("study", "show", WHERE, "--open").out
     shown = run("study", "show", WHERE).out
-    assert "3 decisions: 1 open, 1 rewarded, 1 void" in shown
-    assert run("study", "show", WHERE, "--json").json["decisions"] == {"open": 1, "rewarded": 1, "void": 1}
+    assert "3 decisions: 2 open, 1 void" in shown
+    assert "1 reward is learnt when the window of its decision is over" in shown
+    assert run("study", "show", WHERE, "--json").json["decisions"] == {"open": 2, "void": 1}
     assert run("study", "export", WHERE, "out.parquet").code == 0
     assert pq.read_table("out.parquet").num_rows == 3
     with ar.Study.open(WHERE) as study:
-        assert study.decision(one["id"]).state == "rewarded"
+        assert study.facts()["waiting"] == 1
 
 
 def test_arms_that_come_and_go(run: Run, refused: Refused, made: Path) -> None:
@@ -54,7 +55,22 @@ def test_arms_that_come_and_go(run: Run, refused: Refused, made: Path) -> None:
 
 def test_rewards_that_contradict_the_log_are_shown(run: Run, folder: Path) -> None:
     Path("totals.csv").write_text("arm,shown,clicked\nred,200,190\nblue,200,10\n")
-    run("study", "create", "t", "totals.csv", "--unit", "arm", "--count", "shown", "--sum", "clicked", "--horizon", 99)
+    run(
+        "study",
+        "create",
+        "t",
+        "totals.csv",
+        "--unit",
+        "arm",
+        "--count",
+        "shown",
+        "--sum",
+        "clicked",
+        "--horizon",
+        99,
+        "--wait",
+        "none",
+    )
     with ar.Study.open("t") as study:
         for _ in range(40):
             study.observe("red", 0.0)
@@ -63,7 +79,7 @@ def test_rewards_that_contradict_the_log_are_shown(run: Run, folder: Path) -> No
 
 
 def test_settings_of_a_study(run: Run, refused: Refused, log: Path) -> None:
-    run("study", "create", WHERE, log, *OPTIONS, "--drift", "red=0.2", "--level", "log")
+    run("study", "create", WHERE, log, *OPTIONS, "--drift", "red=0.2", "--level", "log", "--wait", "none")
     assert "the log may be stale: drift red=0.2" in run("study", "show", WHERE).out
     assert "for 100 decisions" in run("study", "show", WHERE).out
     assert run("study", "change", WHERE, "--drift", 0.05, "--horizon", 50).out == f"{WHERE} is changed\n"
@@ -76,13 +92,13 @@ def test_settings_of_a_study(run: Run, refused: Refused, log: Path) -> None:
 
 def test_a_log_that_grows_or_moves(run: Run, refused: Refused, log: Path) -> None:
     run("index", log, "--output", "log.arh", *COLUMNS)
-    run("study", "create", WHERE, "log.arh", "--horizon", 100)
+    run("study", "create", WHERE, "log.arh", "--horizon", 100, "--wait", "none")
     Path("log.arh").rename("moved.arh")
     assert "is not at" in refused("study", "decide", WHERE)
     assert "`artreplay study extend STUDY LOG`" in refused("study", "show", WHERE)
     assert run("study", "extend", WHERE, "moved.arh").out == f"{WHERE} has a log of 200 samples\n"
     assert run("study", "decide", WHERE, "--json").json["action"] in ARMS
-    run("study", "create", "rows.study", log, *OPTIONS)
+    run("study", "create", "rows.study", log, *OPTIONS, "--wait", "none")
     own = run("study", "decide", "rows.study", "--json").json
     rows = log.read_text().splitlines()
     ids = ["id", *[""] * 200, own["id"], ""]
@@ -93,7 +109,7 @@ def test_a_log_that_grows_or_moves(run: Run, refused: Refused, log: Path) -> Non
 
 
 def test_past_the_horizon_is_one_sentence(run: Run, folder: Path) -> None:
-    run("study", "create", "a", "--arms", "1,2", "--horizon", 1, "--algorithm", "mon-ucb")
+    run("study", "create", "a", "--arms", "1,2", "--horizon", 1, "--algorithm", "mon-ucb", "--wait", "none")
     run("study", "decide", "a")
     with warnings.catch_warnings():
         warnings.simplefilter("default")
@@ -104,7 +120,22 @@ def test_past_the_horizon_is_one_sentence(run: Run, folder: Path) -> None:
 
 def test_totals_and_drift_from_the_shell(run: Run, refused: Refused, folder: Path, log: Path) -> None:
     Path("totals.csv").write_text("arm,shown,clicked\nred,100,5\nblue,100,60\n")
-    run("study", "create", "t", "totals.csv", "--unit", "arm", "--count", "shown", "--sum", "clicked", "--horizon", 50)
+    run(
+        "study",
+        "create",
+        "t",
+        "totals.csv",
+        "--unit",
+        "arm",
+        "--count",
+        "shown",
+        "--sum",
+        "clicked",
+        "--horizon",
+        50,
+        "--wait",
+        "none",
+    )
     assert run("study", "decide", "t", "--json").json["action"] == "blue"
     drifting = ("recommend", log, *OPTIONS, "--state", "s", "--drift", "0.1")
     assert run(*drifting).code == 0
@@ -116,7 +147,7 @@ def test_a_study_remembers_the_column_of_allowances(run: Run, refused: Refused, 
     rows = [f"{row},0.1" for row in log.read_text().splitlines()]
     rows[0] = rows[0].replace(",0.1", ",stale")
     Path("stale.csv").write_text("\n".join(rows) + "\n")
-    run("study", "create", WHERE, "stale.csv", *OPTIONS, "--drift", "stale")
+    run("study", "create", WHERE, "stale.csv", *OPTIONS, "--drift", "stale", "--wait", "none")
     assert "the log may be stale, and its rows say by how much" in run("study", "show", WHERE).out
     Path("stale.csv").write_text("\n".join([*rows, "red,1,0.3"]) + "\n")
     assert run("study", "extend", WHERE, "stale.csv").out == f"{WHERE} has a log of 201 samples\n"
@@ -127,15 +158,15 @@ def test_a_study_remembers_the_column_of_allowances(run: Run, refused: Refused, 
 
 
 def test_studies_without_a_log(run: Run, refused: Refused, folder: Path) -> None:
-    assert run("study", "create", "a", "--arms", "1,2,x", "--horizon", 50).code == 0
+    assert run("study", "create", "a", "--arms", "1,2,x", "--horizon", 50, "--wait", "none").code == 0
     assert run("study", "decide", "a", "--json").json["action"] == 1
-    assert "--arms must name the arms" in refused("study", "create", "b", "--horizon", 50)
-    there = refused("study", "create", "a", "--arms", "1,2", "--horizon", 50)
+    assert "--arms must name the arms" in refused("study", "create", "b", "--horizon", 50, "--wait", "none")
+    there = refused("study", "create", "a", "--arms", "1,2", "--horizon", 50, "--wait", "none")
     assert there == "a is already a study. `artreplay study show` shows it"
     assert "--wait must be a number and a unit" in refused("study", "create", "b", "--arms", "1,2", "--wait", "soon")
     assert "has made no decision 'x'" in refused("study", "reward", "a", "x", 1)
     assert refused("study", "show", "nothing") == "nothing is not a study. `artreplay study create` makes one"
-    run("study", "create", "c", "--arms", "1", "--arms", "2,x", "--horizon", 50)
+    run("study", "create", "c", "--arms", "1", "--arms", "2,x", "--horizon", 50, "--wait", "none")
     assert [arm["arm"] for arm in run("study", "arms", "c", "--json").json] == [1, 2, "x"]
     assert run("study", "decide", "c", "--among", "2", "--among", "x", "--json").json["action"] == 2
     assert "--among must be labels" in refused("study", "decide", "c", "--among", ",")

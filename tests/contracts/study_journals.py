@@ -6,6 +6,7 @@ units as the docs say, and takes the best of what is available.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import random
 from collections import Counter
@@ -24,7 +25,7 @@ from artreplay.algorithms.tally import Tally
 EVENTS = (
     ("decide",) * 14 + ("reward",) * 9 + ("observe",) * 3 + ("void open",) * 2 + ("void rewarded",) + ("grow",) * 3
     + ("among",) * 3 + ("several",) * 2 + ("retire", "add", "return", "horizon", "change") + ("reopen",) * 2
-    + ("crash",) * 2
+    + ("crash",) * 2 + ("deferred", "activate", "undone")
 )  # fmt: skip
 
 
@@ -145,6 +146,7 @@ class Life:
         self.limits = self.of_arms and self.base.exact  # whether the oracle knows what to do about some arms only
         self.ids: dict[int, str] = {}
         self.rewarded: list[int] = []
+        self.deferred: dict[int, list[Any]] = {}
         self.happened: Counter[str] = Counter()
         self.rows = 0
 
@@ -153,8 +155,9 @@ class Life:
         self.rows = self.rng.randint(0, len(self.whole))
         self._log(0, self.rows)
         given = {name: value for name, value in self.oracle.given.items() if name not in ("totals", "allowances")}
+        given = {"wait": None, "holdout": self.rng.choice((0.0, 0.0, 0.3)) if self.of_arms else 0.0} | given
         self.study = ar.Study.create(place, self.oracle.made, self.opened(self.rows), **given)
-        self.oracle.log_rows = self.study.facts()["log"]["rows"]
+        self.oracle.log_rows = self.study.facts()["log"]["rows"] + self.study.rounds
 
     def _totals(self, rows: int) -> ar.Totals:
         units = [self.whole.unit(row) for row in range(rows)]
@@ -179,15 +182,43 @@ class Life:
         self._compare(self.study.decide(among=among), expected)
 
     def _compare(self, decision: Any, expected: Any) -> None:
-        if repr(decision.action) != repr(expected):
-            raise Difference(f"decision {decision.number} is {decision.action!r}, the journal says {expected!r}")
+        if repr(decision.policy_action) != repr(expected):
+            raise Difference(f"decision {decision.number} is {decision.policy_action!r}, the journal says {expected!r}")
         self.ids[decision.number] = decision.id
+        if decision.group == "control":
+            self.oracle.open[decision.number] = decision.action if self.base.proposes_list else [decision.action]
+
+    def _deferred(self) -> None:
+        """A decision that is not open."""
+        expected = self.oracle.decide(None)
+        decision = self.study.decide(deferred=True)
+        self._compare(decision, expected)
+        self.deferred[decision.number] = self.oracle.open.pop(decision.number)
+
+    def _activate(self) -> bool | None:
+        if not self.deferred:
+            return False
+        number = self.rng.choice(list(self.deferred))
+        self.study.activate(self.ids[number])
+        self.oracle.open[number] = self.deferred.pop(number)
+        return None
+
+    def _undone(self) -> None:
+        """Several things that are rolled back."""
+
+        def work(study: ar.Study) -> None:
+            decision = study.decide()
+            study.reward(decision.id, self._value(decision.action if self.base.proposes_list else [decision.action]))
+            if self.rng.random() < 0.5:
+                study.decide()
+            raise ZeroDivisionError
+
+        with contextlib.suppress(ZeroDivisionError):
+            self.study.together(work)
 
     def _several(self) -> None:
-        many = self.rng.randint(2, 4)
-        expected = [self.oracle.decide(None) for _ in range(many)]
-        for decision, action in zip(self.study.decide(count=many), expected, strict=True):
-            self._compare(decision, action)
+        for decision in self.study.decide(count=self.rng.randint(2, 4)):
+            self._compare(decision, self.oracle.decide(None))
 
     def _among(self) -> bool | None:
         labels = self.oracle.labels() if self.limits else []
@@ -272,7 +303,7 @@ class Life:
             return False
         self.oracle.horizon = self.rng.choice((5, 20, 100))
         self.study.set_horizon(self.oracle.horizon)
-        self.oracle.log_rows = self.study.facts()["log"]["rows"]
+        self.oracle.log_rows = self.study.facts()["log"]["rows"] + self.study.rounds
         return None
 
     def _change(self) -> bool | None:

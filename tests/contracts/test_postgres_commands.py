@@ -135,7 +135,9 @@ def test_what_does_not_go_with_a_table_is_refused(refused: Refused, log: str, ad
         "recommend", address, "--unit", "arm", "--reward", "click", "--table", "log", "--horizon", 9
     )
     assert "--table must name a table" in refused("recommend", address, *COLUMNS, "--horizon", 9)
-    assert "must be indexed first" in refused("study", "create", "a.study", address, *TABLE, "--horizon", 9)
+    assert "must be indexed first" in refused(
+        "study", "create", "a.study", address, *TABLE, "--horizon", 9, "--wait", "none"
+    )
 
 
 def test_a_password_is_not_said_by_a_command(refused: Refused) -> None:

@@ -60,8 +60,8 @@ def test_a_study_goes_on_over_a_log_in_postgres_that_is_given_again(address, tmp
     fill(address, log.table[:30])
     base = ar.MonUCB(3, 100, bonus=ar.bonus.practical(0.5))
     with (
-        ar.Study.create(tmp_path / "over.study", base, opened(address)) as over,
-        ar.Study.create(tmp_path / "within.study", base, log.history().first(30)) as within,
+        ar.Study.create(tmp_path / "over.study", base, opened(address), wait=None) as over,
+        ar.Study.create(tmp_path / "within.study", base, log.history().first(30), wait=None) as within,
     ):
         assert [over.decide().action for _ in range(3)] == [within.decide().action for _ in range(3)]
     not_kept = r"the log of this study, .* \(log\), is not kept in it.*history="
@@ -83,7 +83,7 @@ def test_a_study_goes_on_over_a_log_in_postgres_that_is_given_again(address, tmp
 
 
 def made(address: str, name: str, **given: object) -> ar.Study:
-    return ar.Study.create(f"{address}#{name}", ar.MonUCB(3, horizon=10_000), **given)
+    return ar.Study.create(f"{address}#{name}", ar.MonUCB(3, horizon=10_000), **{"wait": None} | given)
 
 
 def test_threads_and_owners(address):

@@ -40,7 +40,7 @@ def started(base: Any, history: ar.History) -> None:
 
 
 def studied(base: Any, history: ar.History) -> None:
-    with ar.Study.create(":memory:", base, history) as study:
+    with ar.Study.create(":memory:", base, history, wait=None) as study:
         study.decide()
 
 
@@ -78,7 +78,10 @@ def test_a_fair_log_is_not_warned_of() -> None:
 
 def test_a_study_that_is_opened_again_does_not_repeat_itself(tmp_path: Path) -> None:
     place = tmp_path / "clicks.study"
-    assert len(said_by(lambda base, history: ar.Study.create(place, base, history).close(), log_of("sorted"))) == 1
+    assert (
+        len(said_by(lambda base, history: ar.Study.create(place, base, history, wait=None).close(), log_of("sorted")))
+        == 1
+    )
 
     def opened(base: Any, history: ar.History) -> None:
         with ar.Study.open(place) as study:

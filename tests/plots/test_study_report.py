@@ -66,14 +66,16 @@ def test_the_page_says_what_is_going_on(n_arms: int, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("base", [ar.TreeUCB(1, horizon=10), ar.TopUCB(3, 2, 10)])
 def test_there_may_be_nothing_to_show_yet(base: ar.MonUCB) -> None:
-    with ar.Study.create(":memory:", base) as study:
+    with ar.Study.create(":memory:", base, wait=None) as study:
         assert "There is no log." in study_page(view_of(study))
         study.reward(study.decide().id, [1.0, 0.0] if base.proposes_list else 1.0)
         assert len(draw_view(view_of(study)).axes) == 4
 
 
 def test_totals_have_a_rate_of_their_own() -> None:
-    with ar.Study.create(":memory:", ar.KLUCB(2, horizon=500), ar.Totals([0, 1], [100, 300], [10, 50])) as study:
+    with ar.Study.create(
+        ":memory:", ar.KLUCB(2, horizon=500), ar.Totals([0, 1], [100, 300], [10, 50]), wait=None
+    ) as study:
         study.reward(study.decide().id, 1.0)
         page = study_page(view_of(study))
     assert "that of the log is 0.15" in page
@@ -85,7 +87,7 @@ def test_totals_have_a_rate_of_their_own() -> None:
 def test_bands_stay_in_the_range_and_exist_where_all_rewards_are_the_same(reward: float, totals: bool) -> None:
     log = ar.History(["a", "b"] * 30, [reward] * 60)
     base = ar.MonUCB(arms=["a", "b"], horizon=1000)
-    with ar.Study.create(":memory:", base, ar.Totals.of(log) if totals else log) as study:
+    with ar.Study.create(":memory:", base, ar.Totals.of(log) if totals else log, wait=None) as study:
         for decision in study.decide(count=40):
             study.reward(decision.id, reward)
         view = view_of(study)

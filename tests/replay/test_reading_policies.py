@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import random
+import tracemalloc
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +17,7 @@ from saving_kit import small_log, small_policy, state
 
 import artreplay as ar
 from artreplay.errors import ArtReplayError, InvalidFile, InvalidParameter
+from artreplay.replay import saving
 
 # -- reading --------------------------------------------------------------------------------------------------
 
@@ -59,6 +61,36 @@ def test_a_file_cut_short_anywhere_is_said_in_one_sentence(path):
         with pytest.raises(InvalidFile, match="truncated, damaged, or not a policy file") as refused:
             ar.load(path, small_log())
         assert "\n" not in str(refused.value)
+
+
+def test_a_file_that_would_take_far_more_memory_than_it_has_bytes_is_refused_before_it_is_read(path, monkeypatch):
+    asked_policy().save(path)
+    whole = path.read_bytes()
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(header, {"descr": "<f8", "fortran_order": False, "shape": (1 << 40,)})
+    lies = {"base.huge.npy": header.getvalue(), "base.more.npy": header.getvalue() + b"\0" * 800}
+    for name, content in lies.items():
+        path.write_bytes(whole)
+        with zipfile.ZipFile(path, "a") as archive:
+            archive.writestr(name, content)
+        with pytest.raises(InvalidFile, match="an array is not as long as it says"):
+            ar.load(path, small_log())
+    path.write_bytes(whole)
+    with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("base.zeros.npy", b"\0" * (64 << 20))
+    monkeypatch.setattr(saving, "MAX_UNPACKED", 1 << 20)
+    tracemalloc.start()
+    with pytest.raises(InvalidFile, match="bytes of memory, and may take"):
+        ar.load(path, small_log())
+    assert tracemalloc.get_traced_memory()[1] < 8 << 20
+    tracemalloc.stop()
+
+
+def test_a_file_that_speaks_of_more_arms_than_it_has_arrays_for_is_refused(path):
+    asked_policy().save(path)
+    rewritten(path, lambda document, _: document["base"]["made with"].update(n_arms=10**12))
+    with pytest.raises(InvalidFile, match="says that there are 1,000,000,000,000 arms"):
+        ar.load(path, small_log())
 
 
 @pytest.mark.parametrize(("flip", "step"), [(0x01, 17), (0xFF, 13), pytest.param(0x80, 1, marks=pytest.mark.long)])

@@ -25,8 +25,18 @@ def work(study: ar.Study, number: int, seed: str) -> None:
         if turn % 3:
             study.reward(decision.id, float(turn % 2))
             say("rewarded", decision.id, turn % 2)
+        if turn % 4 == 0:
+            later = study.decide(
+                request_id=f"{seed} {number} {turn} later", deferred=True, context=context, info={"turn": turn}
+            )
+            say("deferred", later.id)
+            if turn % 8 == 0:
+                study.activate(later.id)
+                say("decided", later.id)
+        if turn % 5 == 0:
+            study.change(note={"turn": turn})
         if turn % 7 == 0:
-            study.void(decision.id)
+            study.void(decision.id, erase=True)
             say("void", decision.id)
 
 

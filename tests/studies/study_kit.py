@@ -26,9 +26,9 @@ def colours(place: Path | str = ":memory:", **given: Any) -> ar.Study:
     """A study of two arms, over a log that knows a third."""
     horizon = given.pop("horizon", 1000)
     base = ar.MonUCB(arms=COLOURS, horizon=horizon, bonus=ar.bonus.practical(0.5))
-    return ar.Study.create(place, base, given.pop("history", LOG), unknown="skip", **given)
+    return ar.Study.create(place, base, given.pop("history", LOG), **{"unknown": "skip", "wait": None} | given)
 
 
 def timed(clock: Clock, on_timeout: Any = "default", **given: Any) -> ar.Study:
     """A study that waits an hour for a reward."""
-    return colours(wait=timedelta(hours=1), on_timeout=on_timeout, clock=clock, **given)
+    return colours(**{"wait": timedelta(hours=1), "on_timeout": on_timeout, "clock": clock} | given)

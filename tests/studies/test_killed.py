@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from study_kit import colours
+from study_kit import Clock, colours, timed
 
 import artreplay as ar
 
@@ -42,7 +42,7 @@ def acknowledged(said: Iterator[list[str]] | list[list[str]], study: ar.Study) -
     """Everything that was said is so: decisions are there, once, with the reward that was taken."""
     states: dict[str, str] = {}
     for words in said:
-        states[words[1]] = {"decided": "open", "rewarded": "rewarded", "void": "void"}[words[0]]
+        states[words[1]] = {"decided": "open", "deferred": "deferred", "rewarded": "rewarded", "void": "void"}[words[0]]
         if words[0] == "rewarded":
             states[words[1]] += f" {words[2]}"
     entries = study._journal.query(
@@ -56,9 +56,12 @@ def acknowledged(said: Iterator[list[str]] | list[list[str]], study: ar.Study) -
         word, _, value = state.partition(" ")
         assert id_ in found, f"{id_} was acknowledged as {state} and is not there"
         # What was in progress when the process died may be there as well: a reward, or that it was taken out.
-        assert found[id_] == word or word == "open" or (word == "rewarded" and found[id_] == "void"), (id_, state)
+        is_further = word in ("open", "deferred") or (word == "rewarded" and found[id_] == "void")
+        assert found[id_] == word or is_further, (id_, state)
         if value:
             assert rewards[id_] == float(value)
+    assert study.check() > 0
+    assert {decision.group for decision in study.decisions()} <= {"policy", "control"}
     numbers = [decision.number for decision in study.decisions()]
     assert numbers == list(range(1, len(numbers) + 1))
 
@@ -90,7 +93,7 @@ IN_CONTEXTS = {
 
 @pytest.mark.parametrize("kills", [1, pytest.param(310, marks=pytest.mark.long)])
 def test_nothing_acknowledged_is_lost_or_doubled(kills, tmp_path):
-    colours(tmp_path / "s", horizon=1_000_000).close()
+    colours(tmp_path / "s", horizon=1_000_000, holdout=0.2).close()
     check_after_kills(kills, tmp_path)
 
 
@@ -116,6 +119,27 @@ def check_after_kills(kills: int, tmp_path: Path) -> None:
                     acknowledged(said, study)
     assert len(said) >= kills
     assert sorted(path.name for path in tmp_path.iterdir()) == ["s", "s.lock"]
+
+
+def test_parts_of_a_sum_survive_a_kill_once(tmp_path):
+    place, code = tmp_path / "s", (
+        "import os, sys, artreplay as ar\n"
+        "study = ar.Study.open(sys.argv[1])\n"
+        "decision = study.decide('visit')\n"
+        "for turn in range(10):\n"
+        "    study.reward(decision.id, 0.0625, f'part {turn}')\n"
+        "    os.write(1, b'told\\n')\n"
+        "os.kill(os.getpid(), 9)\n"
+    )  # fmt: skip
+    clock = Clock(time.time())
+    timed(clock, place=place, rewards="sum").close()
+    for _ in range(2):
+        done = subprocess.run([sys.executable, "-c", code, str(place)], stdout=subprocess.PIPE)
+        assert done.stdout.count(b"told") == 10
+    clock.now += 7200
+    with ar.Study.open(place, clock=clock) as study:
+        study.decide()
+        assert [row["reward"] for row in study.rows()] == [0.625, None]
 
 
 def test_two_processes_lose_and_double_nothing(tmp_path):

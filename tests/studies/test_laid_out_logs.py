@@ -88,8 +88,8 @@ def test_a_study_whose_log_grew_three_times_folds_to_the_same_decisions(base, ki
         return ar.open_history(tmp_path / "log")
 
     made = base(arms=ARMS, horizon=500)
-    in_memory = ar.Study.create(tmp_path / "memory", made, history=memory(0))
-    in_parts = ar.Study.create(tmp_path / "parts", made, history=laid_out(0))
+    in_memory = ar.Study.create(tmp_path / "memory", made, history=memory(0), wait=None)
+    in_parts = ar.Study.create(tmp_path / "parts", made, history=laid_out(0), wait=None)
     expected = live(in_memory, memory)
     assert live(in_parts, laid_out) == expected
     if kind == "compacted at the end":

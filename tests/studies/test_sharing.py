@@ -104,10 +104,19 @@ def test_what_a_call_breaks_has_not_happened_for_those_who_share_its_commit(tmp_
         monkeypatch.setattr(deciding, "reward", breaks)
         shared, own = in_threads(study, study.decide, lambda: study.reward(first.id, 1.0))
         assert own is broken
+        assert shared.number == 2  # nothing was half done, so only the caller hears of it
+
+        def breaks_midway(state, *_):
+            state.enter("late", decision=1)
+            raise broken
+
+        monkeypatch.setattr(deciding, "reward", breaks_midway)
+        shared, own = in_threads(study, study.decide, lambda: study.reward(first.id, 1.0))
+        assert own is broken
         assert isinstance(shared, StudyUnavailable)
         assert "cut short" in str(shared)
-        assert study.decisions() == [first]
-        assert study.decide().number == 2
+        assert study.late_rewards == 0
+        assert study.decide().number == 3
 
 
 def test_an_interrupt_is_for_the_thread_that_was_interrupted(tmp_path, monkeypatch):

@@ -45,7 +45,7 @@ def test_numbers_of_single_arms_are_columns_and_lists_are_json():
         number = COLOURS.index(decision.action)
         assert (made.decision, made.id, made.unit, made.body) == (1, decision.id, number, None)
         assert (told.decision, told.unit, told.reward, told.body) == (1, number, 1.0, None)
-    with ar.Study.create(":memory:", ar.TopUCB(arms=["a", "b", "c"], budget=2, horizon=9)) as study:
+    with ar.Study.create(":memory:", ar.TopUCB(arms=["a", "b", "c"], budget=2, horizon=9), wait=None) as study:
         study.reward(study.decide().id, [1.0, 0.0])
         (told,) = study._journal.read(kinds=("reward",))
         assert (told.unit, told.reward, told.body) == (None, None, '{"action": ["a", "b"], "rewards": [1.0, 0.0]}')
@@ -53,7 +53,7 @@ def test_numbers_of_single_arms_are_columns_and_lists_are_json():
 
 @pytest.mark.parametrize("field", Entry._fields[:-1])
 def test_a_checksum_is_of_every_column(field):
-    entry = Entry(1, "reward", 2.0, 3, "4", "5", 6, 0.5, 8.0, "9", b"10")
+    entry = Entry(1, "reward", 2.0, 3, "4", "5", 6, 0.5, 0.25, 8.0, "9", b"10")
     others: dict[type, Any] = {int: 99, str: "99", float: 99.0, bytes: b"99"}
     assert checksum(entry._replace(**{field: others[type(getattr(entry, field))]})) != checksum(entry)
     if field not in ("seq", "kind", "written"):
@@ -179,7 +179,7 @@ def test_windows_and_late_rewards_are_entries(tmp_path):
         study.decide()
         assert sum(arm.online for arm in study.arms()) == 1
         kinds = [entry.kind for entry in study._journal.read()]
-        assert kinds == ["settings", "arms", "rows", "log", "decision", "waiting", "reward", "decision"]
+        assert kinds == ["settings", "arms", "rows", "log", "decision", "part", "reward", "decision"]
 
 
 def test_a_study_in_memory_outlives_a_failure_of_several_things_together():

@@ -107,7 +107,7 @@ def test_a_database_that_cannot_be_written(tmp_path, monkeypatch):
         study.decide()
         assert len(study.decisions()) == 2
 
-        def refused(*_):
+        def refused(*_, **__):
             raise OSError(errno.EROFS, "Read-only file system")
 
         study.close()
@@ -194,7 +194,9 @@ def test_a_read_that_fails_tells_nothing_twice(tmp_path: Path, monkeypatch: pyte
     (tmp_path / "log.csv").write_text("arm,reward\n" + rows)
     ar.index_history(tmp_path / "log.csv", tmp_path / "log.arh", unit="arm", reward="reward")
     log = ar.open_history(tmp_path / "log.arh")
-    study = ar.Study.create(tmp_path / "own.study", ar.MonUCB(arms=["a", "b", "c"], horizon=10_000), history=log)
+    study = ar.Study.create(
+        tmp_path / "own.study", ar.MonUCB(arms=["a", "b", "c"], horizon=10_000), history=log, wait=None
+    )
     study.decide()
 
     def lost(*_: Any) -> Any:

@@ -79,6 +79,11 @@ class Algorithm(HearsContexts):
         return bound if self.contexts is None or not self.counts_log else self._part_for_rows(0)
 
     @property
+    def draws(self) -> bool:
+        """Whether it chooses at random."""
+        return hasattr(self, "seed")
+
+    @property
     def counts_log(self) -> bool:
         """Whether a policy adds the rows of its log to the horizon, which gives the T that the index depends on."""
         return isinstance(self.bonus, KL)

@@ -422,6 +422,11 @@ class ContextRegression(ArmAlgorithm):
     # -- what people see ------------------------------------------------------------------------------------------
 
     @property
+    def draws(self) -> bool:
+        """Whether it chooses at random."""
+        return self.explore == "thompson"
+
+    @property
     def tally(self) -> Tally:
         """The count and the sum of the samples of each unit."""
         fits = self.component.fits

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from typing import Annotated, Any, NamedTuple
 
 import pyarrow as pa
@@ -137,7 +138,7 @@ def _kind_of(contexts: Contexts, name: str) -> Any:
     return pa.string() if is_text else None
 
 
-def context_in_words(context: dict[str, Any] | None) -> str:
+def context_in_words(context: Mapping[str, Any] | None) -> str:
     """Return a context as people read it: `age=31, country=NL`."""
     shown = {
         name: int(value) if isinstance(value, float) and math.isfinite(value) and value == int(value) else value

@@ -139,7 +139,7 @@ def inspect(
         show(f"the figure is in {out}")
 
 
-class Decisions(NamedTuple):
+class LogDecisions(NamedTuple):
     """What a log can decide, for which algorithm, and what its arms earned."""
 
     outlook: Outlook
@@ -151,7 +151,7 @@ class Findings(NamedTuple):
     """Everything that was inspection; None where it was not asked for, or cannot be sentences."""
 
     inspection: Inspection
-    decisions: Decisions | None
+    decisions: LogDecisions | None
     off_policy: OffPolicy | None
     checks: ContextChecks | None
     forecasts: Forecasts | None
@@ -196,7 +196,7 @@ def _inspected(totals: Totals) -> Inspection:
 
 def _outlook(
     cls: type[ArmAlgorithm], tuning: dict[str, Any], inspection: Inspection, rounds: int | None, drift: str | None
-) -> Decisions | None:
+) -> LogDecisions | None:
     """Return what the log can decide, or None for points, an empty log, and rewards outside their range."""
     low, high = tuning["reward_range"] or (0.0, 1.0)
     bounds = [] if math.isnan(inspection.low) else [inspection.low, inspection.high]
@@ -207,7 +207,7 @@ def _outlook(
     rounds = inspection.rows if rounds is None else rounds
     fixed = {"horizon": rounds} if takes(cls, "horizon") else {}
     base = make_base(cls, tuning, arms=[g.name for g in groups], **fixed)
-    return Decisions(outlook(totals, base, rounds, _allowed(drift, base, groups)), base, totals)
+    return LogDecisions(outlook(totals, base, rounds, _allowed(drift, base, groups)), base, totals)
 
 
 def _allowed(drift: str | None, base: ArmAlgorithm, groups: Sequence[Group]) -> dict[Any, float]:
@@ -221,7 +221,7 @@ def _allowed(drift: str | None, base: ArmAlgorithm, groups: Sequence[Group]) -> 
 
 
 def _off_policy(
-    log: str, columns: dict[str, Any], propensity: str, how: dict[str, Any], decisions: Decisions | None
+    log: str, columns: dict[str, Any], propensity: str, how: dict[str, Any], decisions: LogDecisions | None
 ) -> OffPolicy:
     """Return what each arm would earn by the log's propensities."""
     if decisions is None or not isinstance(columns["unit"], str) or columns["reward"] is None:
@@ -238,7 +238,7 @@ def _read_with_contexts(
     return complete_log(log, **named, contexts=contexts, seed=seed, **how)
 
 
-def _contexts(log_rows: History, decisions: Decisions | None) -> tuple[ContextChecks | None, Forecasts | None]:
+def _contexts(log_rows: History, decisions: LogDecisions | None) -> tuple[ContextChecks | None, Forecasts | None]:
     """Return what the context columns do, and whether they forecast anything if they can be contexts."""
     if decisions is None:
         return None, None

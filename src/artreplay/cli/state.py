@@ -159,7 +159,7 @@ def _started(request: Request, state: Path) -> Study:
         "policy": request.policy,
     }
     with errors_in(file=place_of(request.log)):
-        return Study.create(state, base, log.history, note=note, **settings)
+        return Study.create(state, base, log.history, wait=None, note=note, **settings)
 
 
 def _continued(request: Request, state: Path) -> Study:
@@ -171,7 +171,7 @@ def _continued(request: Request, state: Path) -> Study:
     study = Study.open(state, log.history)
     try:
         with errors_in(file=place_of(request.log)):
-            study.change(unknown=request.unknown, note=note)
+            study.change(note=note, **({} if request.unknown is None else {"unknown": request.unknown}))
             study.extend(log.history)
     except BaseException:
         study.close()

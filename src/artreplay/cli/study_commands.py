@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import re
 from datetime import timedelta
 from pathlib import Path
@@ -55,12 +56,26 @@ from artreplay.history import StoredLog
 from artreplay.history.labels import as_label
 from artreplay.history.parquet import ParquetLog
 from artreplay.replay import Unknown
-from artreplay.studies import Decision, Study
+from artreplay.studies import Decision, Stopping, Study
 
 study = typer.Typer(no_args_is_help=True, help="Decisions that last: many can be open, and rewards may come late.")
 
 Place = Annotated[str, typer.Argument(metavar="STUDY", help="The file of the study, or postgresql://…#name.")]
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+
+WaitOption = Annotated[
+    str | None,
+    typer.Option(metavar="2d", help="How long to wait for a reward: 30s, 15m, 12h, 2d, 1w, or none for ever."),
+]
+HoldoutOption = Annotated[float | None, typer.Option(help="The share of decisions that control makes, such as 0.05.")]
+ControlOption = Annotated[
+    str | None, typer.Option(metavar="uniform", help="What control plays: uniform, an arm, or red=1,blue=2.")
+]
+OwnOption = Annotated[
+    str | None,
+    typer.Option("--algorithm", metavar="MODULE:FUNCTION", help="What makes the algorithm, if it is your own."),
+]
 
 
 @study.command()
@@ -83,13 +98,16 @@ def create(
     order: OrderOption = None,
     table: TableOption = None,
     csv: CsvOption = None,
-    wait: Annotated[
-        str | None, typer.Option(metavar="2d", help="How long to wait for a reward: 30s, 15m, 12h, 2d, 1w.")
-    ] = None,
+    wait: WaitOption = None,
     on_timeout: Annotated[
         str, typer.Option(help="What happens after --wait without a reward: default or discard.")
     ] = "default",
     default: Annotated[float, typer.Option(help="The reward of a decision that got none in time.")] = 0.0,
+    rewards: Annotated[
+        str, typer.Option(help="What several rewards of one decision make: the first, the last, or their sum.")
+    ] = "first",
+    holdout: HoldoutOption = None,
+    control: ControlOption = None,
     level: LevelOption = None,
     bonus: BonusOption = None,
     prior: PriorOption = None,
@@ -114,11 +132,20 @@ def create(
     }
     allowance, drift = column_or_drift(drift)
     columns |= {"csv": csv_of(csv), "allowance": allowance, "contexts": columns_to_open(names, log or "")}
+    if wait is None:
+        raise InvalidParameter(
+            "--wait must say how long a reward may take, as in --wait 2d, or none if every decision is rewarded"
+        )
     settings: dict[str, Any] = {"wait": _duration(wait), "on_timeout": on_timeout, "default": default}
+    settings |= {"rewards": rewards, "holdout": holdout or 0.0}
     request = Request(
         log or "", columns, algorithm, parameters, arms or None, unknown, None, drift, tuple(names), tuple(within)
     )
-    if log is None:
+    if algorithm is not None and ":" in algorithm:
+        base, history = algorithm, None if log is None else read_log(log, columns).history
+        settings["arms"] = [as_label(label) for label in split_labels(*arms)] if arms else None
+        settings["arguments"] = {name: value for name, value in parameters.items() if value is not None}
+    elif log is None:
         base, history = _base_without_log(algorithm, parameters, arms), None
     else:
         base, history_argument, settings["note"] = new_base(request)
@@ -128,17 +155,21 @@ def create(
                 f"{place_of(log)} must be indexed first, so that the study finds it again. "
                 "`artreplay index LOG --output FOLDER` does that"
             )
+    if control is not None:
+        settings["control"] = _control(control, base)
     with errors_in(file="the study" if log is None else place_of(log)):
         drift_ = drift_of_request(request, base)
         new = Study.create(place, base, history, unknown=unknown or "error", drift=drift_, **settings)
     with new:
         rows = "no log" if history is None else f"a log of {len(history):,} samples"
-        show(f"{new.place}: {name_of(type(base))} over {_many(new)}, {rows}")
+        show(f"{new.place}: {base if isinstance(base, str) else name_of(type(base))} over {_many(new)}, {rows}")
 
 
 def _many(new: Study) -> str:
     base = new.base
-    return f"{base.n_arms:,} arms" if hasattr(base, "arms") else f"points of {base.dim} coordinates"
+    if hasattr(base, "arms"):
+        return f"{len(base.arms):,} arms"
+    return f"points of {base.dim} coordinates" if hasattr(base, "dim") else "actions of its own"
 
 
 def _base_without_log(algorithm: str | None, parameters: dict[str, Any], arms: list[str] | None) -> Any:
@@ -148,12 +179,26 @@ def _base_without_log(algorithm: str | None, parameters: dict[str, Any], arms: l
     return make_base(cls, parameters, arms=[as_label(label) for label in split_labels(*arms)])
 
 
-def _duration(text: str | None) -> timedelta | None:
-    if text is None:
+def _control(text: str, base: Any) -> Any:
+    """Read what control plays: uniform, an arm, or arms with shares, as in red=1,blue=2."""
+    labels = {str(label): label for label in getattr(base, "arms", ())}
+    if text in labels or "=" not in text:
+        return labels.get(text, text)
+    pairs = [part.rpartition("=") for part in split_labels(text, option="--control")]
+    try:
+        return {labels.get(label, label): float(share) for label, _, share in pairs}
+    except ValueError:
+        raise InvalidParameter(f"--control must be uniform, an arm, or red=1,blue=2, got {text!r}") from None
+
+
+def _duration(text: str) -> timedelta | None:
+    if text == "none":
         return None
     match = re.fullmatch(r"(\d+(?:\.\d+)?)([smhdw])", text)
     if match is None:
-        raise InvalidParameter(f"--wait must be a number and a unit, as in 30s, 15m, 12h, 2d or 1w, got {text!r}")
+        raise InvalidParameter(
+            f"--wait must be a number and a unit, as in 30s, 15m, 12h, 2d or 1w, or none, got {text!r}"
+        )
     return timedelta(**{_UNITS[match[2]]: float(match[1])})
 
 
@@ -164,17 +209,27 @@ def decide(
     among: Annotated[list[str] | None, typer.Option(metavar="A,B,C", help="The arms that can be chosen now.")] = None,
     many: Annotated[int | None, typer.Option("--count", help="How many decisions to make.")] = None,
     context: AtOption = None,
+    subject: Annotated[
+        str | None, typer.Option(help="Who is asking. A subject is always in the same group of the hold-out.")
+    ] = None,
+    info: Annotated[str | None, typer.Option(metavar="JSON", help="What to keep with the decision.")] = None,
+    deferred: Annotated[
+        bool, typer.Option("--deferred", help="It may never be shown, and waits for `artreplay study activate`.")
+    ] = False,
+    algorithm: OwnOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Decide what to do. Tell the reward later with the id."""
-    with Study.open(place) as opened:
-        arms = ArmsByText(opened.base)
-        chosen = [arms.arm(label) for label in split_labels(*among, option="--among")] if among else None
-        at = at_of_study(opened.base, context)
-        if many is not None and at.is_file:
-            raise InvalidParameter("--count must be left out with a file, which has a row for each decision")
-        asked: dict[str, Any] = {"contexts": at.contexts} if at.is_file else {"context": at.context, "count": many}
-        decisions: Any = opened.decide(request_id, among=chosen, **asked)
+    asked: dict[str, Any] = {"subject": subject, "info": None if info is None else _json(info), "deferred": deferred}
+    with Study.open(place, algorithm=algorithm) as opened:
+        arms = None if algorithm is not None and among is None else ArmsByText(opened.base)
+        chosen = [arms.arm(label) for label in split_labels(*among, option="--among")] if among and arms else None
+        if algorithm is None:
+            at = at_of_study(opened.base, context)
+            if many is not None and at.is_file:
+                raise InvalidParameter("--count must be left out with a file, which has a row for each decision")
+            asked |= {"contexts": at.contexts} if at.is_file else {"context": at.context}
+        decisions: Any = opened.decide(request_id, among=chosen, count=many, **asked)
         is_list = isinstance(decisions, list)
         _show_decisions(decisions if is_list else [decisions], as_json, not is_list)
 
@@ -184,11 +239,13 @@ def reward(
     place: Place,
     decision: Annotated[str, typer.Argument(help="The id of the decision.")],
     value: Annotated[str, typer.Argument(help="The reward.")],
+    key: Annotated[str | None, typer.Option(help="What names this part of a reward that is a sum.")] = None,
+    algorithm: OwnOption = None,
 ) -> None:
     """Tell the reward of a decision. It is final, and only the same reward may be told again."""
     earned = outcome_value(value)
-    with Study.open(place) as opened:
-        opened.reward(decision, earned)
+    with Study.open(place, algorithm=algorithm) as opened:
+        opened.reward(decision, earned, key)
     show(f"{decision} gave {earned:g}")
 
 
@@ -211,10 +268,27 @@ def observe(
 
 
 @study.command()
-def void(place: Place, decision: Annotated[str, typer.Argument(help="The id of the decision.")]) -> None:
+def activate(
+    place: Place,
+    decision: Annotated[str, typer.Argument(help="The id of the decision.")],
+    algorithm: OwnOption = None,
+) -> None:
+    """Open a decision that was deferred, because it is shown now."""
+    with Study.open(place, algorithm=algorithm) as opened:
+        opened.activate(decision)
+    show(f"{decision} is open")
+
+
+@study.command()
+def void(
+    place: Place,
+    decision: Annotated[str, typer.Argument(help="The id of the decision.")],
+    erase: Annotated[bool, typer.Option("--erase", help="Also remove its subject and its info from the file.")] = False,
+    algorithm: OwnOption = None,
+) -> None:
     """Take a decision out, together with its reward if it has one."""
-    with Study.open(place) as opened:
-        opened.void(decision)
+    with Study.open(place, algorithm=algorithm) as opened:
+        opened.void(decision, erase=erase)
     show(f"{decision} is taken out")
 
 
@@ -262,22 +336,49 @@ def _show_arms(opened: Study, all_rows: bool, as_json: bool) -> None:
 @study.command()
 def change(
     place: Place,
-    horizon: Annotated[int | None, typer.Option(min=1, help="How many decisions the study will make in all.")] = None,
+    horizon: Annotated[int | None, typer.Option(min=1, help="How many decisions are to come from now on.")] = None,
     unknown: Annotated[
         Unknown | None,
         typer.Option(help="Refuse a log with rows that belong to no arm (error), or leave these rows out (skip)."),
     ] = None,
     drift: DriftOption = None,
+    wait: WaitOption = None,
+    default: Annotated[float | None, typer.Option(help="The reward of a decision that got none in time.")] = None,
+    holdout: HoldoutOption = None,
+    control: ControlOption = None,
+    reset_clock: Annotated[
+        bool, typer.Option("--reset-clock", help="Go on from the present time, after a clock was wrong.")
+    ] = False,
+    algorithm: OwnOption = None,
 ) -> None:
-    """Change the settings of a study. Its whole journal is folded again."""
-    with Study.open(place) as opened:
-        labels = {str(label): label for label in getattr(opened.base, "arms", ())}
-        if horizon is not None and not takes(type(opened.base), "horizon"):
-            raise InvalidParameter(f"{name_of(type(opened.base))} has no horizon. Leave --horizon out")
-        opened.change(unknown=unknown, drift=drift_of(drift, labels))
+    """Change the settings of a study for decisions to come.
+
+    Another horizon or drift, or other unknown arms, fold its whole journal again.
+    """
+    with Study.open(place, algorithm=algorithm) as opened:
+        base = opened.base
+        labels = {str(label): label for label in getattr(base, "arms", ())}
+        if horizon is not None and not takes(type(base), "horizon"):
+            raise InvalidParameter(f"{name_of(type(base))} has no horizon. Leave --horizon out")
+        settings: dict[str, Any] = {"unknown": unknown, "drift": drift_of(drift, labels), "default": default}
+        settings |= {"holdout": holdout, "control": None if control is None else _control(control, base)}
+        settings = {name: value for name, value in settings.items() if value is not None}
+        if wait is not None:
+            settings["wait"] = _duration(wait)
         if horizon is not None:
-            opened.set_horizon(horizon)
+            settings["horizon"] = horizon
+        if reset_clock:
+            opened.reset_clock()
+        opened.change(**settings)
     show(f"{place} is changed")
+
+
+@study.command()
+def check(place: Place) -> None:
+    """Read a whole study and see whether anything in it is damaged."""
+    with Study.open(place, read_only=True) as opened:
+        entries = opened.check()
+    show(f"{place} is whole: {entries:,} entries")
 
 
 @study.command()
@@ -315,20 +416,28 @@ def extend(
 def show_study(
     place: Place,
     open_: Annotated[bool, typer.Option("--open", help="List the decisions that wait for a reward.")] = False,
+    algorithm: OwnOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show a study, even while another process owns it."""
-    with Study.open(place, read_only=True) as opened:
+    with Study.open(place, algorithm=algorithm, read_only=True) as opened:
         if open_:
             _show_decisions(opened.open_decisions(), as_json, False)
             return
-        facts, wrong = opened.facts(), opened.contradictions()
+        facts, wrong, warnings = opened.facts(), opened.contradictions(), opened.warnings()
+        groups, comparison, whole = opened.groups(), opened.comparison(), opened.stopping()
+        stoppings = opened.stopping_by_segment() if whole is None else [whole]
         if as_json:
-            show_json(facts | {"contradictions": [dataclasses.asdict(one) for one in wrong]})
+            entries: dict[str, Any] = {"contradictions": [dataclasses.asdict(one) for one in wrong]}
+            entries |= {"warnings": warnings, "groups": [dataclasses.asdict(group) for group in groups]}
+            entries["comparison"] = None if comparison is None else dataclasses.asdict(comparison)
+            entries["stopping"] = [_stopping_as_json(stopping) for stopping in stoppings]
+            show_json(facts | entries)
             return
         states = facts["decisions"]
         horizon = "" if facts["horizon"] is None else f", for {facts['horizon']:,} decisions"
-        show(f"{opened.place}: {facts['algorithm']} over {_many(opened)}{horizon}")
+        can_decide = facts["log"] is not None
+        show(f"{opened.place}: {facts['algorithm']}" + (f" over {_many(opened)}{horizon}" if can_decide else ""))
         if facts["allowances"]:
             show("the log may be stale, and its rows say by how much")
         elif facts["drift"] != 0.0:
@@ -339,19 +448,48 @@ def show_study(
         )
         if facts["observations"]:
             show(f"{facts['observations']:,} observations that nobody asked for")
+        if facts["waiting"]:
+            many = facts["waiting"] > 1
+            rewards, windows = (
+                ("rewards are", "windows of their decisions are")
+                if many
+                else ("reward is", "window of its decision is")
+            )
+            show(f"{facts['waiting']:,} {rewards} learnt when the {windows} over")
         if facts["late"]:
             show(f"{facts['late']:,} rewards came too late and were refused")
         show(*_about_contexts(facts["contexts"]))
-        log = facts["log"]
+        log = facts["log"] or {"rows": 0}
         show(
             f"used {log['used']:,} of {log['rows']:,} rows of the log, {percent(log['used'] / log['rows'])}"
             if log["rows"]
             else "no log"
         )
         show(*(f"the log may be out of date: {one}" for one in wrong[:MAX_ROWS]))
-        if hasattr(opened.base, "arms"):
+        show(*(f"warning: {sentence}" for sentence in warnings))
+        for group in groups:
+            between = f"between {number(group.low)} and {number(group.high)}"
+            show(f"{group.name}: {number(group.mean)} on average over {group.decisions:,} decisions, {between}")
+        if comparison is not None:
+            between = f"between {comparison.low:+.4g} and {comparison.high:+.4g}"
+            show(f"the policy against control: {comparison.difference:+.4g}, {between}")
+        for stopping in stoppings:
+            about = "about " if stopping.is_approximate else ""
+            chance, loss = percent(stopping.chance), number(stopping.loss)
+            where = "".join(f"{text_of(value)}, " for value in stopping.segment).replace(", ", " · ")
+            show(
+                f"{where}{text_of(stopping.leader)} is best with {about}{chance}, and stopping now risks {about}{loss}"
+            )
+        if not can_decide:
+            show("Its algorithm is your own, and is only imported if you name it with --algorithm")
+        elif hasattr(opened.base, "arms"):
             show("")
             _show_arms(opened, False, False)
+
+
+def _stopping_as_json(stopping: Stopping) -> dict[str, Any]:
+    entries = dataclasses.asdict(stopping)
+    return entries | {"chances": [{"arm": arm, "best": chance} for arm, chance in stopping.chances.items()]}
 
 
 def _about_contexts(contexts: dict[str, Any] | None) -> list[str]:
@@ -394,6 +532,13 @@ def report(place: Place, file: Annotated[Path, typer.Argument(help="The HTML fil
     show(f"{file} is written")
 
 
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise InvalidParameter(f"--info must be JSON, got {text!r}: {error}") from None
+
+
 def _show_decisions(decisions: list[Decision], as_json: bool, single: bool) -> None:
     if as_json:
         entries = [
@@ -402,6 +547,8 @@ def _show_decisions(decisions: list[Decision], as_json: bool, single: bool) -> N
                 "action": one.action,
                 "due": None if one.due is None else one.due.isoformat(),
                 "state": one.state,
+                "group": one.group,
+                "propensity": one.propensity,
             }
             | ({} if one.context is None else {"context": one.context})
             for one in decisions

@@ -105,7 +105,7 @@ def study_figure(study: Study) -> Figure:
         The study to look at.
 
     >>> import artreplay as ar
-    >>> study = ar.Study.create(":memory:", ar.MonUCB(arms=["a", "b"], horizon=10))
+    >>> study = ar.Study.create(":memory:", ar.MonUCB(arms=["a", "b"], horizon=10), wait=None)
     >>> len(study_figure(study).axes)
     4
     """
@@ -281,7 +281,7 @@ def write_study_report(study: Study, path: str | Path) -> None:
 
     >>> import artreplay as ar, pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     study = ar.Study.create(":memory:", ar.MonUCB(arms=["a", "b"], horizon=10))
+    ...     study = ar.Study.create(":memory:", ar.MonUCB(arms=["a", "b"], horizon=10), wait=None)
     ...     write_study_report(study, pathlib.Path(folder) / "report.html")
     ...     study.close()
     """

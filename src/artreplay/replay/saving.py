@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import io
 import json
+import math
 import os
 import zipfile
 import zlib
@@ -32,6 +33,8 @@ from artreplay.replay.three_policies import ArtificialReplay, FullStart, Ignoran
 from artreplay.whole_files import write_whole
 
 FORMAT = 6
+MAX_UNPACKED = 512 << 20  # bytes that any file may take in memory; arrays of zeros pack a thousand times
+MAX_RATIO = 100  # ... and how many times its own size a larger one may take
 _MAGIC = "artreplay policy"
 _POLICIES: dict[str, type[Policy]] = {policy.kind: policy for policy in (Ignorant, FullStart, ArtificialReplay)}
 _SPECS = {spec.__name__: spec for spec in (Theory, Practical, Anytime, KL, Hoeffding, SubGaussian, BernoulliKL)}
@@ -44,7 +47,7 @@ Arrays = dict[str, np.ndarray[Any, Any]]
 def save(policy: Policy, path: str | os.PathLike[str]) -> None:
     """Write a policy to `path`."""
     document, arrays = _described(policy)
-    write_whole(Path(path), lambda file: _write_zip(file, document, arrays))
+    write_whole(Path(path), lambda file: _write_zip(file, document, arrays), private=True)
 
 
 def policy_as_bytes(policy: Policy) -> bytes:
@@ -328,6 +331,7 @@ def _read_zip(file: Path | io.BytesIO) -> tuple[Json, Arrays]:
     path = _name(file)
     try:
         with zipfile.ZipFile(file) as archive:
+            _check_sizes(archive, path)
             document = json.loads(archive.read("policy.json"))
             if not isinstance(document, dict) or document.get("magic") != _MAGIC:
                 raise InvalidFile("is not a policy file", file=path)
@@ -336,19 +340,41 @@ def _read_zip(file: Path | io.BytesIO) -> tuple[Json, Arrays]:
                     f"has format {number!r}, and this version of artreplay reads format {FORMAT}", file=path
                 )
             arrays = {
-                name.removesuffix(".npy"): np.lib.format.read_array(io.BytesIO(archive.read(name)), allow_pickle=False)
+                name.removesuffix(".npy"): _array_in(archive.read(name))
                 for name in archive.namelist()
                 if name.endswith(".npy")
             }
+            n_arms = document.get("base", {}).get("made with", {}).get("n_arms")
+            if isinstance(n_arms, int) and n_arms > sum(array.size for array in arrays.values()):
+                raise InvalidFile(f"says that there are {n_arms:,} arms, and has no arrays for them", file=path)
     except FileNotFoundError:
         raise InvalidFile("does not exist", file=path) from None
     except InvalidFile:
         raise
     except OSError as error:
         raise InvalidFile(f"cannot be read: {error.strerror or error}", file=path) from error
-    except (zipfile.BadZipFile, zlib.error, KeyError, ValueError, EOFError, RuntimeError) as error:
+    except (zipfile.BadZipFile, zlib.error, KeyError, ValueError, EOFError, RuntimeError, AttributeError) as error:
         raise InvalidFile(f"is truncated, damaged, or not a policy file: {error}", file=path) from error
     return document, arrays
+
+
+def _check_sizes(archive: zipfile.ZipFile, path: str) -> None:
+    """Refuse a file that would take far more memory than it has bytes, before anything in it is read."""
+    unpacked = sum(entry.file_size for entry in archive.infolist())
+    most = max(MAX_UNPACKED, MAX_RATIO * sum(entry.compress_size for entry in archive.infolist()))
+    if unpacked > most:
+        raise InvalidFile(f"would take {unpacked:,} bytes of memory, and may take {most:,} at most", file=path)
+
+
+def _array_in(saved: bytes) -> np.ndarray[Any, Any]:
+    """Read an array, after seeing that it is as long as it says."""
+    file = io.BytesIO(saved)
+    version = np.lib.format.read_magic(file)
+    read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, _, dtype = read_header(file)
+    if dtype.hasobject or math.prod(shape) * dtype.itemsize != len(saved) - file.tell():
+        raise ValueError("an array is not as long as it says")
+    return np.lib.format.read_array(io.BytesIO(saved), allow_pickle=False)
 
 
 # -- values as JSON ---------------------------------------------------------------------------------------------

@@ -2,6 +2,8 @@
 
 from artreplay.studies.arms_and_log import ArmState
 from artreplay.studies.decisions import Decision
+from artreplay.studies.decisions_protocol import Decisions
+from artreplay.studies.judging import ControlComparison, GroupState, Stopping
 from artreplay.studies.study import Study
 
-__all__ = ["ArmState", "Decision", "Study"]
+__all__ = ["ArmState", "ControlComparison", "Decision", "Decisions", "GroupState", "Stopping", "Study"]

@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import json
+import logging
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from artreplay.algorithms import Algorithm
 from artreplay.errors import InvalidParameter, StudyRefused, checked_count
 from artreplay.history import Contexts, History, Label, StoredLog, Totals, open_history
-from artreplay.history.labels import plain_label
 from artreplay.history.source_of import source_of
 from artreplay.history.sources import as_columns
 from artreplay.inspecting import warn_of_log
 from artreplay.replay import AnyHistory, Cell, checked_unknown, encode, warn_about_contexts, warn_of_short_horizon
 from artreplay.studies.settings import (
-    AnyDrift,
     Arm,
     Settings,
     check_memory,
     checked_features,
-    checked_note,
     drift_as_json,
     first_policy,
     new_base,
@@ -32,6 +31,11 @@ from artreplay.studies.study_contexts import context_of
 from artreplay.studies.study_journal import Entry, Journal
 from artreplay.studies.study_log import description, packed_rows
 from artreplay.studies.study_state import StudyState
+from artreplay.studies.terms import control_of
+
+OF_POLICY = ("unknown", "drift", "horizon", "contexts")  # settings that fold the journal again
+
+LOGGER = logging.getLogger("artreplay.studies")
 
 
 def begin(journal: Journal, settings: Settings, arms: Sequence[Arm], log: AnyHistory | None, now: float) -> None:
@@ -45,15 +49,18 @@ def begin(journal: Journal, settings: Settings, arms: Sequence[Arm], log: AnyHis
     journal.append(entries)
 
 
-def check_start(settings: Settings, base: Any, log: AnyHistory | None) -> Settings:
+def check_start(settings: Settings, arms: Sequence[Arm], log: AnyHistory | None) -> Settings:
     """Refuse settings and a log that a policy cannot take. Return the settings with the rows the horizon counts."""
-    base.count_log(0)  # a study makes its policy before the log is opened
+    base = new_base(settings, arms)
+    counts_log = isinstance(base, Algorithm) and base.counts_log
+    if counts_log:
+        base.count_log(0)  # a study makes its policy before the log is opened
     policy = first_policy(settings, base)
     view = None if log is None else policy.check_extends(log)
     warn_of_log(log)
     if view is not None:
         warn_about_contexts(view.base, view)
-    if not base.counts_log:
+    if not counts_log:
         return settings
     rows = 0 if view is None else view.rows_to_count()
     base.count_log(rows)
@@ -67,7 +74,6 @@ def check_start(settings: Settings, base: Any, log: AnyHistory | None) -> Settin
 def add_arm(state: StudyState, label: Label, features: Sequence[float] | None) -> None:
     """Let an arm be chosen from now on: a new arm, or one that was retired."""
     state.check_arms("add_arm")
-    label = plain_label(label)
     number = state.numbers.get(label)
     state.expire()
     if number is not None and state.arms[number].retired:
@@ -92,6 +98,14 @@ def retire_arm(state: StudyState, label: Label) -> None:
         raise StudyRefused(
             f"{label!r} must stay, because a decision needs {least} arm{'s' if least > 1 else ''} to choose from"
         )
+    played = control_of(state.terms)
+    if state.terms.holdout and not isinstance(played, str):
+        left = [arm.label for place, arm in enumerate(state.arms) if not arm.retired and place != number]
+        if not any(played.get(one, 0.0) > 0.0 for one in left):
+            raise StudyRefused(f"{label!r} must stay, because it is the last arm of control").advising(
+                "study.change(control=...) gives control another",
+                "`artreplay study change STUDY --control` gives it another",
+            )
     state.expire()
     state.enter("retire", unit=number)
 
@@ -124,29 +138,36 @@ def extend(state: StudyState, log: AnyHistory) -> None:
     state.enter("log", body=json.dumps(description(log)))
 
 
-def change(
-    state: StudyState,
-    unknown: str | None,
-    drift: AnyDrift | None,
-    note: dict[str, Any] | None,
-    contexts: Contexts | None = None,
-) -> None:
-    """Treat the log or contexts differently and fold the journal again, or keep another note."""
-    changes: dict[str, Any] = {} if unknown is None else {"unknown": checked_unknown(unknown)}
-    changes |= {} if drift is None else {"drift": drift_as_json(drift)}
-    settings = replace(state.settings, **changes)
-    if contexts is not None:
-        settings = _with_contexts(state, settings, contexts)
-    note = None if note is None else checked_note(note)
-    if settings != state.settings:
-        policy, fold = first_policy(settings, new_base(settings, state.arms)), state.fold()
+def change(state: StudyState, changes: Mapping[str, Any]) -> None:
+    """Change settings. Those that the policy depends on fold the journal again."""
+    state.expire()
+    settings = state.settings
+    of_policy: dict[str, Any] = {}
+    if "unknown" in changes:
+        of_policy["unknown"] = checked_unknown(changes["unknown"])
+    if "drift" in changes:
+        of_policy["drift"] = drift_as_json(changes["drift"])
+    of_terms = {name: value for name, value in changes.items() if name not in OF_POLICY}
+    labels = [arm.label for arm in state.arms]
+    terms = settings.terms
+    if of_terms:
+        terms = terms.with_changes(of_terms, state.base.reward_range, labels)
+    if of_terms.get("holdout") and not state.arms:
+        raise InvalidParameter("is for studies of arms, because control draws among them", parameter="holdout")
+    new = replace(settings, terms=terms, **of_policy)
+    if "contexts" in changes:
+        of_policy["contexts"], new = True, _with_contexts(state, new, changes["contexts"])
+    if of_policy and new != replace(settings, terms=terms):
+        policy, fold = first_policy(new, new_base(new, state.arms)), state.fold()
         if fold.log is not None:
             policy.check_extends(fold.log)
-        state.expire()
-        _fold_again(state, settings)
-    if note is not None and note != settings.note:
-        state.expire()
-        state.enter("note", body=json.dumps(note))
+    if changes.get("horizon") is not None:
+        new = _with_horizon(state, new, changes["horizon"])
+    if new != settings:
+        if replace(new, terms=settings.terms) != settings:
+            state.journal.drop_snapshots("policy")
+        state.enter("settings", body=new.as_json())
+        LOGGER.info("settings of %s have changed: %s", state.journal.name, ", ".join(changes))
 
 
 def _with_contexts(state: StudyState, settings: Settings, contexts: Contexts) -> Settings:
@@ -168,18 +189,19 @@ def _with_contexts(state: StudyState, settings: Settings, contexts: Contexts) ->
     return replace(settings, log_rows=0 if view is None else view.rows_to_count())
 
 
-def set_horizon(state: StudyState, horizon: int) -> None:
-    """Fold the journal again with another horizon."""
-    log = state.fold().policy.log
-    settings = state.settings.with_horizon(checked_count("horizon", horizon), len(state.arms), log.rows_to_count())
-    warn_of_short_horizon(new_base(settings, state.arms), log.size)
-    state.expire()
-    _fold_again(state, settings)
-
-
-def _fold_again(state: StudyState, settings: Settings) -> None:
-    state.journal.drop_snapshots("policy")
-    state.enter("settings", body=settings.as_json())
+def _with_horizon(state: StudyState, settings: Settings, horizon: object) -> Settings:
+    """Count the horizon from now on: the rows of the log and the rounds so far are what the policy begins with."""
+    policy, counts = state.fold().policy, state.counts
+    rounds = counts["reward"] + counts["observation"]
+    if state.terms.on_timeout == "default":
+        rounds += counts["expiry"]
+    rows: int | list[int] = policy.used + policy.unused + rounds
+    if state.base.contextual:  # each segment counts its own rows; rounds are few beside the horizon
+        rows = policy.log.rows_to_count()
+    count = checked_count("horizon", horizon)
+    new = settings.with_horizon(count, len(state.arms), rows, state.counts["decisions"])
+    warn_of_short_horizon(new_base(new, state.arms), policy.used + policy.unused)
+    return new
 
 
 # -- rows that the study produced itself ----------------------------------------------------------------------------
@@ -226,7 +248,7 @@ class ArmState:
 
     >>> import artreplay as ar
     >>> log = ar.History(["red", "blue", "blue"], [0, 1, 1])
-    >>> study = ar.Study.create(":memory:", ar.KLUCB(arms=["red", "blue"], horizon=100), history=log)
+    >>> study = ar.Study.create(":memory:", ar.KLUCB(arms=["red", "blue"], horizon=100), history=log, wait=None)
     >>> [(arm.label, arm.logged) for arm in study.arms()]
     [('red', 1), ('blue', 2)]
     >>> study.close()
@@ -245,33 +267,36 @@ class ArmState:
 def arms_of(state: StudyState) -> list[ArmState]:
     """Return what is known of each arm of a study now."""
     state.check_arms("arms()")
-    cells, segments = state.settled().cells(), state.base.n_segments
-    open_ = state.fold().pending.count_units()
+    cells, open_ = state.settled().cells(), state.fold().pending.count_units()
+    step = state.base.thing.n_segments
     return [
-        _arm_state(arm, cells[first : first + segments], sum(open_[unit] for unit in range(first, first + segments)))
-        for arm, first in zip(state.arms, range(0, len(cells), segments), strict=True)
+        _arm_state(arm, cells[number * step : (number + 1) * step], sum(open_[number * step + s] for s in range(step)))
+        for number, arm in enumerate(state.arms)
     ]
 
 
 def _arm_state(arm: Arm, cells: Sequence[Cell], open_: int) -> ArmState:
-    """Return what is known of an arm in all segments together. Only a single cell has an index."""
-    count, used = sum(cell.count for cell in cells), sum(cell.used for cell in cells)
-    total = sum(cell.mean * cell.count for cell in cells if cell.count)
-    mean, index = total / count if count else math.nan, math.nan
-    if len(cells) == 1:
-        mean, index = cells[0].mean, cells[0].index
-    logged = sum(cell.logged for cell in cells)
+    """Put together what is known of an arm in all segments. Only an arm without segments has an index."""
+    logged, used, count = (sum(getattr(cell, name) for cell in cells) for name in ("logged", "used", "count"))
+    total = sum(cell.count * cell.mean for cell in cells if cell.count)
+    mean = cells[0].mean if len(cells) == 1 else total / count if count else math.nan
+    index = cells[0].index if len(cells) == 1 else math.nan
     return ArmState(arm.label, arm.retired, logged, used, count - used, mean, index, open_)
 
 
 def facts_of(state: StudyState) -> dict[str, Any]:
     """Collect a few numbers about a study."""
-    policy, counts = state.settled(), state.counts
+    counts = state.counts
+    policy = state.settled() if state.can_decide else None
+    log = None
+    if policy is not None:
+        log = {"rows": policy.used + policy.unused, "used": policy.used, "skipped": policy.skipped}
     states = {
         "expired": counts["expiry"],
         "open": len(state.open),
         "rewarded": counts["reward"],
         "void": counts["void"],
+        "deferred": len(state.deferred),
     }
     return {
         "algorithm": state.settings.algorithm,
@@ -282,8 +307,10 @@ def facts_of(state: StudyState) -> dict[str, Any]:
         "decisions": {name: count for name, count in states.items() if count},
         "observations": counts["observation"],
         "late": counts["late"],
-        "contexts": _facts_of_contexts(state),
-        "log": {"rows": policy.used + policy.unused, "used": policy.used, "skipped": policy.skipped},
+        "clipped": counts["clipped"],
+        "waiting": len(state.parts),
+        "contexts": _facts_of_contexts(state) if state.can_decide else None,
+        "log": log,
     }
 
 

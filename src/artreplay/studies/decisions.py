@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from itertools import groupby
+from itertools import groupby, islice
 from operator import attrgetter
 from typing import Any, cast
 
@@ -16,24 +16,30 @@ from artreplay.history import Action, Allocation, Unit
 from artreplay.history.labels import plain_label
 from artreplay.replay import decode, encode
 from artreplay.studies.settings import Arm
-from artreplay.studies.study_contexts import context_of
-from artreplay.studies.study_journal import Entry
+from artreplay.studies.study_journal import Entry, Journal
+from artreplay.studies.terms import Value
 
-Value = float | list[float]  # the reward of one unit, or of each unit of a list
+# The state of a decision by its last entry. An entry that only changes when it is due leaves it open.
+STATES = {"decision": "open", "due": "open", "reward": "rewarded", "expiry": "expired", "void": "void"}
 
-# The state of a decision by its last entry.
-STATES = {"decision": "open", "reward": "rewarded", "expiry": "expired", "void": "void"}
+DECISION_STATES = ("open", "deferred", "rewarded", "expired", "void")
+PART = 10_000  # how many decisions are read at a time
+
+Info = Mapping[str, Any]  # a user's own JSON object
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
     """What to do now. Tell its reward with the `id`, until `due`, or at any time if `due` is None.
 
+    `group` is "policy" or "control". In control something else is played than the `policy_action`. `propensity` is how
+    likely this action was, or None if that is not known.
+
     >>> import artreplay as ar
-    >>> study = ar.Study.create(":memory:", ar.KLUCB(arms=["red", "blue"], horizon=100))
+    >>> study = ar.Study.create(":memory:", ar.KLUCB(arms=["red", "blue"], horizon=100), wait=None)
     >>> decision = study.decide()
-    >>> decision.number, decision.state, decision.due
-    (1, 'open', None)
+    >>> decision.number, decision.state, decision.due, decision.group, decision.propensity
+    (1, 'open', None, 'policy', 1.0)
     >>> study.close()
     """
 
@@ -42,8 +48,15 @@ class Decision:
     due: datetime | None
     asked: datetime
     number: int  # counted from 1
-    state: str = "open"  # "open", "rewarded", "expired" or "void"
-    context: dict[str, Any] | None = None  # that it was made for, in the columns that the algorithm has
+    state: str = "open"  # "open", "deferred", "rewarded", "expired" or "void"
+    group: str = "policy"
+    propensity: float | None = None
+    policy_action: Action = None
+    request_id: str | None = None
+    subject: str | None = None
+    info: Info | None = None
+    context: Info | None = None
+    repeated: bool = field(default=False, compare=False)  # whether an earlier call with this request made it
 
 
 class PastHorizon(UserWarning):
@@ -55,25 +68,79 @@ class PastHorizon(UserWarning):
         self.in_shell = f"{problem}. `artreplay study change STUDY --horizon N` gives the study a longer one"
 
 
-def decision_of(entry: Entry, arms: Sequence[Arm], state: str = "open") -> Decision:
+def details_of(entry: Entry) -> dict[str, Any]:
+    """Read what an entry says of a decision beside its columns."""
+    details: dict[str, Any] = {} if entry.body is None else json.loads(entry.body)
+    return details
+
+
+def decision_of(entry: Entry, arms: Sequence[Arm], state: str | None = None) -> Decision:
     """Read a decision from its entry."""
     if entry.decision is None or entry.id is None:
         raise ValueError(f"entry {entry.seq} is no decision")
     due = None if entry.due is None else moment(entry.due)
-    asked, action = moment(entry.written), action_of(entry, arms)
-    return Decision(entry.id, action, due, asked, entry.decision, state, context_of(entry))
+    if entry.body is None and entry.unit is not None:  # by far the most are like this
+        label = arms[entry.unit].label
+        return Decision(
+            *(entry.id, label, due, moment(entry.written), entry.decision, state or "open", "policy"),
+            *(entry.propensity, label, entry.request),
+        )
+    details = details_of(entry)
+    action = action_of(entry, arms)
+    return Decision(
+        entry.id,
+        action,
+        due,
+        moment(entry.written),
+        entry.decision,
+        state or ("deferred" if "deferred" in details else "open"),
+        details.get("group", "policy"),
+        entry.propensity,
+        action_from_json(details["policy"]) if "policy" in details else action,
+        entry.request,
+        details.get("subject"),
+        details.get("info"),
+        details.get("context"),
+    )
 
 
-def stories(entries: Iterable[Entry], arms: Sequence[Arm]) -> Iterable[tuple[Entry, Decision, Entry | None]]:
+def stories(entries: Iterable[Entry], arms: Sequence[Arm]) -> Iterator[tuple[Entry, Decision, Entry | None]]:
     """Pair each decision with its entry and with the entry that closed it. Entries must come by decision."""
     for _, of_one in groupby(entries, attrgetter("decision")):
-        first, outcome, state = None, None, "open"
+        first, outcome, state = None, None, None
         for entry in of_one:
-            first = entry if entry.kind == "decision" else first
+            if entry.kind == "decision":
+                first = entry
+                continue
+            if entry.kind == "due" and first is not None:
+                first = first._replace(due=entry.due)
             outcome = entry if entry.kind in ("reward", "expiry") else outcome
             state = STATES.get(entry.kind, state)
         if first is not None:
             yield first, decision_of(first, arms, state), outcome
+
+
+def every_story(
+    journal: Journal, arms: Sequence[Arm], until: int, after: int = 0
+) -> Iterator[tuple[Entry, Decision, Entry | None]]:
+    """Iterate over the decisions after one of them, as they were at the entry `until`. They are read in parts."""
+    while True:
+        part = stories(journal.read(by_decision=True, decisions=(after + 1, after + PART), until=until), arms)
+        is_last = True
+        for story in part:
+            is_last = story[1].number < after + PART
+            yield story
+        if is_last:
+            return
+        after += PART
+
+
+def decisions_in(
+    journal: Journal, arms: Sequence[Arm], until: int, after: int, state: str | None, limit: int | None
+) -> list[Decision]:
+    """List some decisions."""
+    all_of_them = (decision for _, decision, _ in every_story(journal, arms, until, after))
+    return list(islice((one for one in all_of_them if state in (None, one.state)), limit))
 
 
 def moment(seconds: float) -> datetime:
@@ -91,7 +158,7 @@ def action_of(entry: Entry, arms: Sequence[Arm]) -> Action:
 def value_of(entry: Entry) -> Value | None:
     """Return the reward in an entry, or one reward for each unit of a list; None if there is none."""
     if entry.reward is None and entry.body is not None:
-        rewards: Value | None = json.loads(entry.body)["rewards"]
+        rewards: Value | None = json.loads(entry.body).get("rewards")
         return rewards
     return entry.reward
 
@@ -108,7 +175,7 @@ def action_as_json(action: object) -> Any:
 
 
 def action_from_json(written: Any) -> Action:
-    """Turn JSON from `written_action` back into the action."""
+    """Turn JSON from `action_as_json` back into the action."""
     if isinstance(written, list):
         return [cast(Unit, action_from_json(unit)) for unit in written]
     if isinstance(written, dict) and "level" in written:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from artreplay.history import Allocation, Contexts
-from artreplay.studies.decisions import Decision, action_of, moment, stories, value_of
+from artreplay.studies.decisions import Decision, action_of, every_story, moment, value_of
+from artreplay.studies.drawing import DrawingRule, Draws
 from artreplay.studies.settings import Arm
 from artreplay.studies.study_contexts import context_of
 from artreplay.studies.study_journal import Entry, Journal
@@ -16,7 +19,9 @@ from artreplay.whole_files import write_whole
 EXPORT_ROWS = 1 << 16  # rows in one write
 
 
-def export(journal: Journal, arms: Sequence[Arm], path: Path, contexts: Contexts | None) -> None:
+def export(
+    journal: Journal, arms: Sequence[Arm], until: int, rule: DrawingRule | None, contexts: Contexts | None, path: Path
+) -> None:
     """Write one row for each unit of each decision and observation. The file is written whole or not at all.
 
     Each column of contexts is a column, so that the file can be a log with contexts.
@@ -29,9 +34,11 @@ def export(journal: Journal, arms: Sequence[Arm], path: Path, contexts: Contexts
         {
             "number": pa.int64(), "decision_id": pa.string(), "request_id": pa.string(), "slot": pa.int64(),
             "action": pa.string(), "asked": time, "due": time, "state": pa.string(), "rewarded": time,
-            "reward": pa.float64(),
+            "reward": pa.float64(), "group": pa.string(), "propensity": pa.float64(), "policy_action": pa.string(),
+            "subject": pa.string(), "info": pa.string(),
         }
     )  # fmt: skip
+
     context_kinds = {} if contexts is None else {name: _kind_of(contexts, name) for name in contexts.columns}
     names = {name: f"context_{name}" if name in schema.names else name for name in context_kinds}
     for name, kind in context_kinds.items():
@@ -41,7 +48,7 @@ def export(journal: Journal, arms: Sequence[Arm], path: Path, contexts: Contexts
         """Write all rows, many at a time."""
         with pq.ParquetWriter(file, schema) as writer:
             part: list[dict[str, Any]] = []
-            for row in unit_rows(journal, arms):
+            for row in unit_rows(journal, arms, until, rule):
                 context = row["context"] or {}
                 part.append(row | {names[name]: _as_kind(context.get(name), context_kinds[name]) for name in names})
                 if len(part) == EXPORT_ROWS:
@@ -49,14 +56,17 @@ def export(journal: Journal, arms: Sequence[Arm], path: Path, contexts: Contexts
                     part = []
             writer.write_table(pa.Table.from_pylist(part, schema))
 
-    write_whole(path, write)
+    write_whole(path, write, private=True)
 
 
-def unit_rows(journal: Journal, arms: Sequence[Arm]) -> Iterator[dict[str, Any]]:
+def unit_rows(journal: Journal, arms: Sequence[Arm], until: int, rule: DrawingRule | None) -> Iterator[dict[str, Any]]:
     """Return a row for each unit: first all decisions in order, then all observations, with their rewards."""
-    for start, decision, outcome in stories(journal.read(by_decision=True), arms):
+    draws = None if rule is None else Draws(journal, arms, until, rule)
+    for start, decision, outcome in every_story(journal, arms, until):
+        if draws is not None:
+            decision = replace(decision, propensity=draws.propensity(start))
         yield from _rows_of(start, decision, decision.action, None if decision.state == "void" else outcome)
-    for entry in journal.read(kinds=("observation",)):
+    for entry in journal.read(kinds=("observation",), until=until):
         yield from _rows_of(entry, None, action_of(entry, arms), entry)
 
 
@@ -75,8 +85,17 @@ def _rows_of(entry: Entry, decision: Decision | None, action: Any, outcome: Entr
             "state": "observed" if decision is None else decision.state,
             "rewarded": None if outcome is None else moment(outcome.written),
             "reward": value[slot] if several and value is not None else value,
+            "group": None if decision is None else decision.group,
+            "propensity": None if decision is None else decision.propensity,
+            "policy_action": None if decision is None else text_of(_unit_in(decision.policy_action, slot)),
+            "subject": None if decision is None else decision.subject,
+            "info": None if decision is None or decision.info is None else json.dumps(decision.info),
             "context": context_of(entry),
         }
+
+
+def _unit_in(action: Any, slot: int) -> Any:
+    return action[slot] if isinstance(action, list) else action
 
 
 def _kind_of(contexts: Contexts, name: str) -> type:

@@ -86,14 +86,19 @@ class Fold:
         self.snapshot_at = seq
         return policy
 
-    def begin(self, backlog: Backlog | None, undone: AbstractSet[int]) -> None:
-        """Learn what came after the snapshot, from `backlog` if it begins there, else from the journal."""
-        if backlog is None or backlog.after != self.snapshot_at:
-            backlog = Backlog(self.snapshot_at)
-            for entry in self._journal.read(self.snapshot_at, LEARNT):
+    def begin(self, after: int, backlog: Backlog | None, undone: AbstractSet[int]) -> None:
+        """Learn the entries after `after`, from `backlog` if it begins there, else from the journal."""
+        if backlog is None or backlog.after != after:
+            backlog = Backlog(after)
+            for entry in self._journal.read(after, LEARNT):
                 if entry.decision not in undone and (entry.reward is not None or entry.body is not None):
                     backlog.add(entry)
         self.take_in(backlog)
+
+    def go_on(self, arms: Sequence[Arm], logs: Sequence[tuple[int, dict[str, Any]]]) -> None:
+        """Go on with the arms and the log of another state, in which nothing is open yet."""
+        self._arms, self._logs = arms, logs
+        self._renew_pending()
 
     def take_in(self, backlog: Backlog) -> None:
         """Learn from further entries, in order."""
@@ -111,7 +116,7 @@ class Fold:
 
     def _take_in_rounds(self, rounds: RewardBatch) -> None:
         """Tell the rewards of single arms, in order."""
-        policy, contexts = self.policy, self.policy.base.contexts
+        policy, contexts = self.policy, self.policy.drive.base.contexts
         in_contexts = None if contexts is None else contexts_of_bodies(rounds.bodies)
         if len(rounds.units) <= (FEW_ROUNDS if contexts is None else FEW_ROUNDS // TIMES_SLOWER):
             each = [None] * len(rounds.units) if in_contexts is None else in_contexts
@@ -123,7 +128,7 @@ class Fold:
         policy.tell_rounds(np.array(rounds.units, np.int64), np.asarray(values, np.float64), encoded)
 
     def _completed(self, context: Values | None) -> Values | None:
-        contexts = self.policy.base.contexts
+        contexts = self.policy.drive.base.contexts
         return None if contexts is None or context is None else completed(contexts, context)
 
     def has_log(self, rows: int) -> bool:
@@ -138,10 +143,19 @@ class Fold:
         """Return the numbers of the units of an action, in its context if there is one."""
         base = self.policy.drive.base
         arms = [base.checked_number(unit) for unit in (action if isinstance(action, list) else [action])]
-        return arms if encoded is None else [base.in_context(arm, encoded) for arm in arms]
+        return self.in_context(arms, encoded)
+
+    def note_unread(self) -> None:
+        """Note that an open decision lies in a cell of which not all rows were read. The next choice reads them."""
+        self._log_is_new = True
+
+    def in_context(self, arms: list[int], encoded: Any) -> list[int]:
+        """Return the numbers of arms in a context, if there is one."""
+        return arms if encoded is None else [self.policy.drive.base.in_context(arm, encoded) for arm in arms]
 
     def open(self, entry: Entry) -> None:
-        """Note that a decision is open."""
+        """Note that a decision is open. What control played may have rows that the policy has not read."""
+        self._log_is_new = self._log_is_new or '"control"' in (entry.body or "")
         if self.pending.is_open(entry.decision or 0):
             return
         base, context = self.policy.drive.base, context_of(entry)

@@ -5,15 +5,28 @@ What the base has learnt stays as it is. The algorithm's `with_open` returns som
 
 from __future__ import annotations
 
+import copy
+import math
 from collections import Counter
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
-from artreplay.algorithms import Available
-from artreplay.compiling import Ints, current_mode, views, worth_compiling
-from artreplay.replay import PLACES, ROUND, Base, Ledger, Policy, certify, is_certified, ledger_without_rows, settle
+from artreplay.algorithms import Algorithm, Available
+from artreplay.compiling import Ints, copied, current_mode, is_component, views, worth_compiling
+from artreplay.replay import (
+    PLACES,
+    ROUND,
+    Base,
+    Ledger,
+    Policy,
+    certify,
+    is_certified,
+    ledger_without_rows,
+    rule_of,
+    settle,
+)
 
 
 class Pending:
@@ -66,7 +79,7 @@ class Pending:
         """Note that the base has learnt something, or that its arrays have grown."""
         if self._base.component is not self._component:  # memoryviews already show changes in the same memory
             self._component = self._base.component
-            self._learner = views(self._component)
+            self._learner = views(self._component) if isinstance(self._component, tuple) else self._component
         if self._answer is not None and not self._answer.follows:
             self._answer = None
 
@@ -86,18 +99,24 @@ class Pending:
         """Write the numbers of the proposed units. Return how many there are."""
         if self._answer is None:
             units = [unit for units in self._open.values() for unit in units]
-            self._answer = self._base.thing.with_open(units)
+            thing = self._base.thing
+            self._answer = thing.with_open(units) if isinstance(thing, Algorithm) else OwnCopy(self._base, units)
         answer, own = self._answer, self._component
         if self.context is not None and not answer.follows:
             answer.set_context(self.context)
         if is_certified(own):  # it proposes the arm to play, or an arm whose next row must be shown first
-            bounds = certify(answer.component, len(own.high), own.bottom, own.top, own.n_segments)
+            bounds = certify(rule_of(answer.component), len(own.high), own.bottom, own.top, own.n_segments)
             if self.context is not None:
                 bounds.set_context(self.context)
             if self.available is not None:
                 bounds.allowed[:] = self.available
             return bounds.propose_over(ledger, out, round_)
-        if self._base.thing.expensive and self.available is None and self._pays_to_compile(answer):
+        if (
+            isinstance(self._base, Algorithm)
+            and self._base.expensive
+            and self.available is None
+            and self._pays_to_compile(answer)
+        ):
             return _compiled_proposal(answer, self._nothing, out, round_)
         began = perf_counter()
         proposed: int = answer.propose_among(out, round_, self.available)
@@ -111,6 +130,46 @@ class Pending:
         if answer.follows and not self._is_compiled:
             self._is_compiled = worth_compiling(settle, (answer.component, self._nothing), self._interpreted)
         return self._is_compiled or not answer.follows
+
+
+class OwnCopy:
+    """A copy of an algorithm of the user's own, which is shown the lowest reward for each open unit."""
+
+    follows = False
+
+    def __init__(self, base: Base, units: list[int]) -> None:
+        self._own: Any = base  # which numbers units as they come
+        self._base: Any = copy.copy(base) if is_component(base.component) else copy.deepcopy(base)
+        if is_component(base.component):
+            self._base.component = copied(base.component)
+        self.count_open(units)
+
+    @property
+    def component(self) -> Any:
+        """What the step calls."""
+        return self._base.component
+
+    def make_room(self, need: int) -> None:
+        """Make room for further samples."""
+        self._base.make_room(need)
+
+    def count_open(self, units: list[int]) -> None:
+        """Count further units as open, if there is a lowest reward."""
+        if (lowest := self._base.reward_range[0]) > -math.inf:
+            self.make_room(len(units))
+            for unit in units:
+                self.component.update(self._base.checked_number(self._own.unit(unit)), lowest)
+
+    def uncount_open(self, units: list[int]) -> bool:
+        """Say that this is not possible."""
+        return False
+
+    def propose_among(self, out: Any, round_: int, available: Available | None) -> int:
+        """Propose. The algorithm cannot be told to leave arms out."""
+        proposed: int = self.component.propose_over(None, out, round_)
+        for place in range(proposed):
+            out[place] = self._own.checked_number(self._base.unit(out[place]))
+        return proposed
 
 
 def _compiled_proposal(answer: Any, nothing: Ledger, out: Ints, round_: int) -> int:

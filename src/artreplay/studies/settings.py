@@ -3,37 +3,31 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import inspect
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import timedelta
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 import numpy as np
 
-from artreplay.algorithms import (
-    ALGORITHMS,
-    Algorithm,
-    ArmAlgorithm,
-    ContextRegression,
-    IndexArmAlgorithm,
-    LinUCB,
-    checked_reward,
-)
+from artreplay.algorithms import ALGORITHMS, Algorithm, ArmAlgorithm, ContextRegression, IndexArmAlgorithm, LinUCB
 from artreplay.algorithms.indices import MeanIndex
 from artreplay.algorithms.segments import TopInSegment
 from artreplay.algorithms.selectors import Top, top
 from artreplay.cells import feature_components
-from artreplay.errors import CannotSave, InvalidFile, InvalidParameter, StudyRefused
-from artreplay.history import History, Label
+from artreplay.errors import CannotSave, InvalidFile, InvalidParameter, StudyRefused, StudyUnavailable
+from artreplay.history import Contexts, History, Label
 from artreplay.history.labels import plain_label
-from artreplay.replay import ArtificialReplay, FullStart, Unknown, checked_unknown, decode, encode
+from artreplay.replay import ArtificialReplay, Base, FullStart, Unknown, as_base, checked_unknown, decode, encode
+from artreplay.studies.study_journal import Journal
+from artreplay.studies.terms import Terms, checked_json
 
-OnTimeout = Literal["default", "discard"]
-Close = Literal["arrival", "window"]
 PolicyKind = Literal["artificial-replay", "full-start"]
+MAX_BYTES = 64 << 20  # of what an algorithm knows, because every snapshot of a study holds it
 AnyDrift = float | Mapping[Label, float]
+Factory = Callable[..., Any]  # makes an algorithm of the user's own
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,125 +41,104 @@ class Arm:
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that a study is made with, except the arms, which come and go."""
+    """Everything that a study is made with, except the arms, which come and go. All but `terms` is for the policy."""
 
-    algorithm: str
-    parameters: dict[str, Any]  # of the base, as JSON with types
+    algorithm: str  # the name of an algorithm of this package, or the place of a factory, as in "my_shop.bandits:make"
+    parameters: dict[str, Any]  # of the base, or of the factory, as JSON with types
     made_with: int  # how many arms the index counts with
-    wait: float | None  # seconds until a decision is due
-    on_timeout: OnTimeout
-    default: float
     unknown: Unknown
-    close: Close  # when the policy learns from a reward
     policy: PolicyKind  # how the log is shown: by replay, or the whole log first
-    note: dict[str, Any]  # the user's own
+    terms: Terms
     drift: Any = 0.0  # the drift, as JSON
     has_allowances: bool = False  # whether allowances are a column of the log
-    # Rows of the log that the algorithm adds to the horizon, if it counts any: of all, or of each segment.
-    log_rows: int | list[int] | None = None
+    log_rows: Any = None  # rows and rounds that the algorithm adds to the horizon, of each segment, if it counts any
+    decided: int = 0  # how many decisions there were when the horizon was set
+    factory: Factory | None = field(default=None, compare=False)  # never in the database
 
     def as_json(self) -> str:
         """Return the settings as JSON, as the database keeps them."""
-        return json.dumps(dataclasses.asdict(self))
+        document = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "factory"}
+        return json.dumps(document | {"terms": dataclasses.asdict(self.terms)})
 
     @classmethod
-    def from_json(cls, text: str) -> Settings:
+    def from_json(cls, text: str, factory: Factory | None = None) -> Settings:
         """Read settings from JSON."""
         try:
-            return cls(**json.loads(text))
-        except (TypeError, ValueError) as error:
+            document = json.loads(text)
+            return cls(**document | {"terms": Terms(**document["terms"]), "factory": factory})
+        except (TypeError, ValueError, KeyError) as error:
             raise InvalidFile(f"the settings of the study are damaged: {error}") from error
 
     @property
+    def is_own(self) -> bool:
+        """Whether the algorithm is the user's own, which is never imported unasked."""
+        return ":" in self.algorithm
+
+    @property
     def horizon(self) -> int | None:
-        """The horizon of the base, if it has one."""
+        """How many decisions were to come when the horizon was set, if the base has one."""
         return self.parameters.get("horizon")
 
-    def with_horizon(self, horizon: int, n_arms: int, rows: int | list[int]) -> Settings:
-        """Return the same settings with another horizon. The index counts with the current arms and rows of the log."""
+    def with_horizon(self, horizon: int, n_arms: int, rows: Any, decided: int) -> Settings:
+        """Return the same settings with another horizon. The index counts with the current arms, rows and rounds."""
         if self.horizon is None:
             raise StudyRefused(f"{self.algorithm} has no horizon to set")
         parameters = self.parameters | {"horizon": horizon}
-        return dataclasses.replace(self, parameters=parameters, made_with=n_arms, log_rows=rows)
-
-
-LONGEST_WAIT = timedelta(days=36_525)
-MAX_BYTES = 64 << 20  # of what an algorithm knows, because every snapshot of a study holds it
-
-
-def checked_note(note: dict[str, Any]) -> dict[str, Any]:
-    """Check a user's note, which is kept as JSON."""
-    try:
-        copy = json.loads(json.dumps(note, allow_nan=False))
-    except (TypeError, ValueError) as error:
-        raise InvalidParameter(f"note must be a dict that JSON can hold: {error}") from None
-    if not isinstance(copy, dict):
-        raise InvalidParameter(f"note must be a dict that JSON can hold, got {note!r}")
-    return copy
+        return dataclasses.replace(self, parameters=parameters, made_with=n_arms, log_rows=rows, decided=decided)
 
 
 def settings_of(
-    base: Algorithm,
-    wait: timedelta | None,
-    on_timeout: OnTimeout,
-    default: float,
-    close: Close,
+    base: Algorithm | str,
+    arms: Sequence[Label] | None,
+    arguments: Mapping[str, Any] | None,
+    *,
     unknown: str,
     policy: PolicyKind | None,
-    note: dict[str, Any] | None,
     drift: AnyDrift,
     has_allowances: bool,
-) -> tuple[Settings, list[Arm], Algorithm]:
-    """Return the settings of a study over this base, its arms, and a fresh base."""
-    if not isinstance(base, Algorithm) or type(base) not in ALGORITHMS:
-        raise InvalidParameter(
-            "a study must be over an algorithm of this package, because every start makes it again from its settings, "
-            f"got {base!r}"
-        )
-    check_memory(base)
-    if on_timeout not in get_args(OnTimeout):
-        raise InvalidParameter(f'on_timeout must be "default" or "discard", got {on_timeout!r}')
-    if wait is not None and not (isinstance(wait, timedelta) and wait > timedelta(0)):
-        raise InvalidParameter(f"wait must be a timedelta above 0, or None to wait for ever, got {wait!r}")
-    if wait is not None and wait > LONGEST_WAIT:
-        raise InvalidParameter(f"wait must be at most a hundred years, or None to wait for ever, got {wait}")
-    if close not in get_args(Close):
-        raise InvalidParameter(f'close must be "arrival" or "window", got {close!r}')
-    if close == "window" and wait is None:
-        raise InvalidParameter('close="window" needs wait=, after which the window of a decision closes')
-    if on_timeout == "default":
-        default = checked_reward(default, base.reward_range)
-    parameters = base.parameters()
-    arms: list[Arm] = []
-    if isinstance(base, ArmAlgorithm):
-        features = parameters.get("features")
-        rows = [None] * base.n_arms if features is None else np.asarray(features).tolist()
-        arms = [Arm(label, row) for label, row in zip(base.arms, rows, strict=True)]
-    try:
-        as_json = {
-            name: encode(value) for name, value in parameters.items() if name not in ("arms", "n_arms", "features")
+    **terms: Any,
+) -> tuple[Settings, list[Arm]]:
+    """Check what a study is made with. Return its settings and its arms."""
+    factory: Factory | None = None
+    if isinstance(base, str):
+        name, factory = base, imported(base)
+        parameters = checked_json("arguments", dict(arguments or {}))
+        its_arms = [Arm(plain_label(label)) for label in arms or ()]
+    else:
+        if not isinstance(base, Algorithm) or type(base) not in ALGORITHMS:
+            raise InvalidParameter(
+                "a study must be over an algorithm of this package, or the place of a function that makes one, as in "
+                f'"my_shop.bandits:make", because every start makes it again, got {base!r}'
+            )
+        if arms is not None or arguments is not None:
+            raise InvalidParameter("arms and arguments must be left out, because the algorithm already has its own")
+        name, its_arms = type(base).__name__, []
+        made_with = base.parameters()
+        if isinstance(base, ArmAlgorithm):
+            features = made_with.get("features")
+            rows = [None] * base.n_arms if features is None else np.asarray(features).tolist()
+            its_arms = [Arm(label, row) for label, row in zip(base.arms, rows, strict=True)]
+        parameters = {
+            name: _encoded(value) for name, value in made_with.items() if name not in ("arms", "n_arms", "features")
         }
-        [encode(arm.label) for arm in arms]
-    except CannotSave as error:
-        raise CannotSave(f"a study needs an algorithm that a database can keep: {error}") from None
+    for arm in its_arms:
+        _encoded(arm.label)
+    as_json = drift_as_json(drift)
     settings = Settings(
-        type(base).__name__,
-        as_json,
-        len(arms),
-        None if wait is None else wait.total_seconds(),
-        on_timeout,
-        float(default) if on_timeout == "default" else 0.0,
-        checked_unknown(unknown),
-        close,
-        _checked_policy(base, policy),
-        checked_note(note or {}),
-        drift_as_json(drift),
-        has_allowances,
-    )
-    return settings, arms, new_base(settings, arms)
+        name, parameters, len(its_arms), checked_unknown(unknown), "full-start", Terms(), as_json, has_allowances,
+        factory=factory,
+    )  # fmt: skip
+    made = as_base(new_base(settings, its_arms))
+    check_memory(made)
+    if made.contextual and not isinstance(made, Algorithm):
+        raise InvalidParameter(f"a study takes no model of contexts of your own, got {made.thing!r}")
+    new_terms = settings.terms.with_changes(terms, made.reward_range, [arm.label for arm in its_arms])
+    if new_terms.holdout and not its_arms:
+        raise InvalidParameter("is for studies of arms, because control draws among them", parameter="holdout")
+    return dataclasses.replace(settings, policy=_checked_policy(made, policy), terms=new_terms), its_arms
 
 
-def check_memory(base: Algorithm) -> None:
+def check_memory(base: object) -> None:
     """Refuse regressions that are too large for the snapshots of a study."""
     if isinstance(base, ContextRegression) and (size := base.component.fits.covariance.nbytes) > MAX_BYTES:
         raise InvalidParameter(
@@ -174,12 +147,44 @@ def check_memory(base: Algorithm) -> None:
         )
 
 
-def first_policy(settings: Settings, base: Algorithm) -> ArtificialReplay | FullStart:
+def imported(place: str) -> Factory:
+    """Import the function that makes an algorithm of the user's own."""
+    module, _, name = place.partition(":")
+    try:
+        factory = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise InvalidParameter(
+            f'must be the place of a function, as in "my_shop.bandits:make", got {place!r}: {error}',
+            parameter="algorithm",
+        ) from None
+    if not callable(factory):
+        raise InvalidParameter(f"must be the place of a function, got {place!r}", parameter="algorithm")
+    made: Factory = factory
+    return made
+
+
+def algorithm_in(journal: Journal) -> str:
+    """Return the name of the algorithm of a study, or the place of the function that makes it."""
+    for entry in journal.read(kinds=("settings",)):
+        return Settings.from_json(entry.body or "").algorithm
+    raise InvalidFile("is damaged: its journal has no settings", file=journal.name)
+
+
+def _encoded(value: object) -> Any:
+    try:
+        return encode(value)
+    except CannotSave as error:
+        raise CannotSave(f"a study needs an algorithm that a database can keep: {error}") from None
+
+
+def first_policy(settings: Settings, base: object) -> ArtificialReplay | FullStart:
     """Make the policy of a study before it was shown or told anything. It has no log yet."""
     make: type[ArtificialReplay | FullStart] = (
         ArtificialReplay if settings.policy == ArtificialReplay.kind else FullStart
     )
-    nothing = History([], [], allowance=[] if settings.has_allowances else None)
+    contexts = getattr(base, "contexts", None)
+    columns: Any = {name: [] for name in contexts.columns} if isinstance(contexts, Contexts) else None
+    nothing = History([], [], allowance=[] if settings.has_allowances else None, contexts=columns)
     return make(base, nothing, drift=drift_from_json(settings.drift), unknown=settings.unknown)
 
 
@@ -195,35 +200,50 @@ def drift_from_json(entry: Any) -> AnyDrift:
     return {decode(label): decode(value) for label, value in entry["arms"]} if isinstance(entry, dict) else entry
 
 
-def _checked_policy(base: Algorithm, policy: PolicyKind | None) -> PolicyKind:
+def _checked_policy(base: Base, policy: PolicyKind | None) -> PolicyKind:
     """Check how the log is to be shown. What replay shows must not depend on when a decision is asked for."""
+    is_ours = isinstance(base, Algorithm)
     if policy is None:
-        return "artificial-replay" if base.exact else "full-start"
+        return "artificial-replay" if base.exact and is_ours else "full-start"
     if policy not in get_args(PolicyKind):
         raise InvalidParameter(f'policy must be "artificial-replay" or "full-start", got {policy!r}')
-    if policy == ArtificialReplay.kind and not base.exact:
+    if policy == ArtificialReplay.kind and not (base.exact and is_ours):
         raise InvalidParameter(
-            f"policy must be full-start for {type(base).__name__}, because under replay a restart would change its "
-            "decisions"
+            f"policy must be full-start for {type(base.thing).__name__}, because under replay a restart would change "
+            "its decisions"
         )
     return policy
 
 
-def new_base(settings: Settings, arms: Sequence[Arm]) -> Algorithm:
+def new_base(settings: Settings, arms: Sequence[Arm]) -> Any:
     """Make a fresh base over these arms. Its index counts with as many arms as the settings say."""
-    algorithm = {cls.__name__: cls for cls in ALGORITHMS}.get(settings.algorithm)
-    if algorithm is None:
-        raise InvalidFile(
-            f"the study has an algorithm {settings.algorithm!r} that this version of artreplay does not have"
-        )
-    base: Algorithm = algorithm(**_parameters(algorithm, settings, arms))
-    if len(arms) > settings.made_with and _is_mean_index(base):
-        as_first: Any = algorithm(**_parameters(algorithm, settings, arms[: settings.made_with]))
-        index = base.component.index._replace(bound=as_first.component.index.bound)
-        base.component, base.choices = base.component._replace(index=index), as_first.choices
+    if settings.is_own:
+        base = _made_by_factory(settings, arms)
+    else:
+        algorithm = {cls.__name__: cls for cls in ALGORITHMS}.get(settings.algorithm)
+        if algorithm is None:
+            raise InvalidFile(
+                f"the study has an algorithm {settings.algorithm!r} that this version of artreplay does not have"
+            )
+        base = algorithm(**_parameters(algorithm, settings, arms))
+        if len(arms) > settings.made_with and _is_mean_index(base):
+            as_first: Any = algorithm(**_parameters(algorithm, settings, arms[: settings.made_with]))
+            index = base.component.index._replace(bound=as_first.component.index.bound)
+            base.component, base.choices = base.component._replace(index=index), as_first.choices
     if settings.log_rows is not None:
         base.count_log(settings.log_rows)
     return base
+
+
+def _made_by_factory(settings: Settings, arms: Sequence[Arm]) -> Any:
+    if settings.factory is None:
+        raise StudyUnavailable(
+            f"the algorithm of this study is {settings.algorithm}, which is only imported if you name it"
+        ).advising(
+            f'Study.open(place, algorithm="{settings.algorithm}") does', f"--algorithm {settings.algorithm} does"
+        )
+    labels = {"arms": [arm.label for arm in arms]} if arms else {}
+    return settings.factory(**labels, **settings.parameters)
 
 
 def _parameters(algorithm: type[Algorithm], settings: Settings, arms: Sequence[Arm]) -> dict[str, Any]:

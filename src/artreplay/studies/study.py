@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -10,22 +11,28 @@ from pathlib import Path
 from typing import Any, Self, TypeVar, overload
 
 from artreplay.algorithms import Algorithm
-from artreplay.errors import InvalidParameter, StudyRefused
-from artreplay.history import Action, Contexts, Label
-from artreplay.replay import AnyHistory, Cell, Contradiction, FullStart, Policy, checked_unknown
+from artreplay.errors import InvalidParameter, StudyRefused, UnknownDecision
+from artreplay.history import Action, Label
+from artreplay.parameters import REQUIRED
+from artreplay.replay import AnyHistory, FullStart, checked_unknown
 from artreplay.studies import arms_and_log, deciding
-from artreplay.studies.arms_and_log import ArmState
-from artreplay.studies.decisions import Decision, decision_of, stories
-from artreplay.studies.settings import AnyDrift, Close, OnTimeout, PolicyKind, drift_from_json, settings_of
-from artreplay.studies.study_connection import Clock, StudyConnection
+from artreplay.studies.decisions import Decision, Info
+from artreplay.studies.names_and_labels import MAX_NAME, checked_name, checked_new_label, shown
+from artreplay.studies.settings import AnyDrift, PolicyKind, algorithm_in, imported, settings_of
+from artreplay.studies.study_connection import Clock
+from artreplay.studies.study_contexts import check_size
 from artreplay.studies.study_databases import SQLiteJournal, journal_at
+from artreplay.studies.study_views import StudyViews
+from artreplay.studies.terms import Close, Control, OnTimeout, Rewards
 
 T = TypeVar("T")
+LOGGER = logging.getLogger("artreplay.studies")
 
 SECONDS_TO_OWN = 10.0  # how long a new study waits for its file or database
+CHANGEABLE = ("wait", "on_timeout", "default", "holdout", "control", "note", "drift", "unknown", "horizon", "contexts")
 
 
-class Study(StudyConnection):
+class Study(StudyViews):
     """A policy that lasts: decisions have ids, and their rewards may come late, twice, or never.
 
     A study lies in a SQLite file or in PostgreSQL (`postgresql://host/database#name`). When a call returns, what it did
@@ -34,7 +41,7 @@ class Study(StudyConnection):
 
     >>> import artreplay as ar
     >>> log = ar.History(["red", "blue", "blue"], [0, 1, 1])
-    >>> study = ar.Study.create(":memory:", ar.KLUCB(arms=["red", "blue"], horizon=100), history=log)
+    >>> study = ar.Study.create(":memory:", ar.KLUCB(arms=["red", "blue"], horizon=100), history=log, wait=None)
     >>> first, second = study.decide(), study.decide(request_id="visitor 7")
     >>> study.reward(first.id, 1.0)
     >>> study.decide(request_id="visitor 7") == second
@@ -48,17 +55,23 @@ class Study(StudyConnection):
     def create(
         cls,
         place: str | os.PathLike[str],
-        base: Algorithm,
+        base: Algorithm | str,
         history: AnyHistory | None = None,
         *,
-        wait: timedelta | None = None,
+        wait: timedelta | None = REQUIRED,
         on_timeout: OnTimeout = "default",
         default: float = 0.0,
-        close: Close = "arrival",
+        close: Close | None = None,
+        rewards: Rewards = "first",
+        holdout: float = 0.0,
+        control: Control = "uniform",
+        seed: int = 0,
         unknown: str = "error",
         drift: AnyDrift = 0.0,
         policy: PolicyKind | None = None,
-        note: dict[str, Any] | None = None,
+        arms: Sequence[Label] | None = None,
+        arguments: Mapping[str, Any] | None = None,
+        note: Mapping[str, Any] | None = None,
         clock: Clock = time.time,
     ) -> Study:
         """Make a study over a base algorithm, and own it.
@@ -68,27 +81,42 @@ class Study(StudyConnection):
         place
             A file that does not exist yet, ":memory:", or the address of a PostgreSQL database with `#name` at its end.
         base
-            An algorithm of this package.
+            An algorithm of this package, or the place of a function that makes your own, as in "my_shop.bandits:make".
+            The function is imported only if it is named, here and in `Study.open`.
         history
-                The log to start from. The study keeps its own copy of a log in memory, or of totals. Of an indexed log
-                it only remembers the place.
+            The log to start from. The study keeps its own copy of a log in memory, or of totals. Of an indexed log
+            it only remembers the place.
         wait
-            How long to wait for a reward. None waits for ever.
+            How long to wait for a reward. You must say it. None is for studies in which every decision is rewarded,
+            however late: nothing ever expires.
         on_timeout
-                What happens then to a decision without a reward: "default" gives it the `default` reward, "discard"
-                drops it.
+            What happens after that to a decision without a reward: "default" gives it the `default` reward, "discard"
+            drops it.
         default
             The reward of a decision that got none in time.
         close
-                When to learn from a reward: at its "arrival", or when the "window" of its decision closes. With a
-                window the order is that of the decisions, so the times at which rewards arrive do not matter. A window
-                needs `wait`.
+            When to learn from a reward: when the "window" of its decision is over, in the order of the decisions, or at
+            its "arrival". By default it is the window if there is a `wait`. Choose the arrival only if decisions
+            without success are reported as early as those with one.
+        rewards
+            What several rewards of one decision make: the "first" is final, the "last" counts, or they are added up
+            ("sum"), each under a key of its own. The last two need a window.
+        holdout
+            The share of decisions that control makes, from 0 to below 1. They show what the algorithm is worth.
+        control
+            What control plays: "uniform", an arm, or a share for each of some arms.
+        seed
+            The seed of the hold-out. Give studies of the same visitors different seeds.
         unknown
             "skip" leaves out rows whose label is not an arm until `add_arm` brings them in. "error" refuses the log.
         drift
             How far the log may be off, as in `ArtificialReplay`. If the log has its own allowances, it needs them now.
         policy
             How to show the log: "artificial-replay" or "full-start". By default it is replayed if that is exact.
+        arms
+            The arms of your own algorithm, which the function gets as `arms=`.
+        arguments
+            Further arguments for the function, which JSON can hold.
         note
             Your own JSON, which stays with the study.
         clock
@@ -97,31 +125,48 @@ class Study(StudyConnection):
         Examples
         --------
         >>> import artreplay as ar
-        >>> with ar.Study.create(":memory:", ar.KLUCB(arms=["red", "blue"], horizon=100)) as study:
+        >>> with ar.Study.create(":memory:", ar.KLUCB(arms=["red", "blue"], horizon=100), wait=None) as study:
         ...     study.decide().action
         'red'
         """
+        unknown = checked_unknown(unknown)
         if getattr(base, "wants_totals", False) and history is not None:  # its prior is fitted to this log once
-            base = FullStart(base, history, unknown=checked_unknown(unknown)).base
-        allowed = getattr(history, "has_allowances", False)
-        how = (wait, on_timeout, default, close, unknown, policy, note, drift, allowed)
-        settings, arms, log = settings_of(base, *how)
-        settings = arms_and_log.check_start(settings, log, history)
+            base = FullStart(base, history, unknown=unknown).base
+        settings, its_arms = settings_of(
+            base,
+            arms,
+            arguments,
+            unknown=unknown,
+            policy=policy,
+            drift=drift,
+            has_allowances=getattr(history, "has_allowances", False),
+            wait=wait,
+            on_timeout=on_timeout,
+            default=default,
+            close=close,
+            rewards=rewards,
+            holdout=holdout,
+            control=control,
+            seed=seed,
+            note={} if note is None else note,
+        )
+        settings = arms_and_log.check_start(settings, its_arms, history)
         journal = journal_at(place)
-        study = cls(journal, clock, history)
+        study = cls(journal, clock, history, settings.factory)
         journal.own(SECONDS_TO_OWN)
         try:
             if journal.exists():
                 there = StudyRefused(f"{journal.name} is already a study")
                 raise there.advising("Study.open continues it", "`artreplay study show` shows it")
             journal.make()
-            arms_and_log.begin(journal, settings, arms, history, clock())
+            arms_and_log.begin(journal, settings, its_arms, history, clock())
             journal.commit()
         except BaseException:
             journal.close()
             journal.disown()
             raise
         journal.epoch = 0
+        LOGGER.info("%s is made: %s", journal.name, settings.algorithm)
         return study
 
     @classmethod
@@ -130,6 +175,7 @@ class Study(StudyConnection):
         place: str | os.PathLike[str],
         history: AnyHistory | None = None,
         *,
+        algorithm: str | None = None,
         read_only: bool = False,
         timeout: float = 10.0,
         clock: Clock = time.time,
@@ -142,31 +188,50 @@ class Study(StudyConnection):
             The file or address that the study was made with.
         history
             The log, if the study does not keep it and cannot find it.
+        algorithm
+            The function that makes your own algorithm, if the study is over one. It must be the one that the study was
+            made with. Without it the study can only be looked at, and nothing is imported.
         read_only
             Only look at a study, which another process may own. It shows what its owner has done so far.
         timeout
             How many seconds to wait while another process owns the study.
         clock
-                A function that returns the time in seconds since 1970.
+            A function that returns the time in seconds since 1970.
 
-            >>> import artreplay as ar, tempfile
-            >>> with tempfile.TemporaryDirectory() as folder:
-            ...     ar.Study.create(f"{folder}/colours.study", ar.KLUCB(arms=["red", "blue"], horizon=100)).close()
-            ...     with ar.Study.open(f"{folder}/colours.study") as study:
-            ...         study.decide().action
-            'red'
+        Examples
+        --------
+        >>> import artreplay as ar, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     base = ar.KLUCB(arms=["red", "blue"], horizon=100)
+        ...     ar.Study.create(f"{folder}/colours.study", base, wait=None).close()
+        ...     with ar.Study.open(f"{folder}/colours.study") as study:
+        ...         study.decide().action
+        'red'
         """
         journal = journal_at(place, read_only)
-        study = cls(journal, clock, history)
+        study = cls(journal, clock, history, None)
         try:
             journal.check()
-            if not read_only:
+            made_with = algorithm_in(journal)
+            if algorithm is not None:
+                if made_with != algorithm:
+                    raise StudyRefused(f"{journal.name} was made with the algorithm {made_with}, got {algorithm}")
+                study._factory = imported(algorithm)
+            elif ":" in made_with and not read_only:
+                LOGGER.warning("%s is opened for reading, because its algorithm was not named", journal.name)
+                journal.close()
+                journal.read_only = True
+            if not journal.read_only:
                 journal.own(timeout)
             study._ready()
         except BaseException:
             journal.close()
             journal.disown()
             raise
+        LOGGER.info("%s is open%s", journal.name, " for reading" if journal.read_only else "")
+        if not journal.read_only:
+            for sentence in study.warnings():
+                LOGGER.warning("%s: %s", journal.name, sentence)
         return study
 
     # -- decisions and what comes of them -----------------------------------------------------------------------
@@ -176,96 +241,173 @@ class Study(StudyConnection):
         self,
         request_id: str | None = None,
         *,
-        among: Iterable[Label] | None = None,
-        count: None = None,
         context: Mapping[str, Any] | None = None,
         contexts: None = None,
+        among: Iterable[Label] | None = None,
+        count: None = None,
+        subject: str | None = None,
+        info: Info | None = None,
+        deferred: bool = False,
     ) -> Decision: ...
     @overload
     def decide(
         self,
         request_id: str | None = None,
         *,
+        context: Mapping[str, Any] | None = None,
+        contexts: None = None,
         among: Iterable[Label] | None = None,
         count: int,
-        context: Mapping[str, Any] | None = None,
+        subject: str | None = None,
+        info: Info | None = None,
+        deferred: bool = False,
     ) -> list[Decision]: ...
     @overload
     def decide(
-        self, request_id: str | None = None, *, among: Iterable[Label] | None = None, contexts: Any
+        self,
+        request_id: str | None = None,
+        *,
+        context: None = None,
+        contexts: Any,
+        among: Iterable[Label] | None = None,
+        count: None = None,
+        subject: str | None = None,
+        info: Info | None = None,
+        deferred: bool = False,
     ) -> list[Decision]: ...
     def decide(
         self,
         request_id: str | None = None,
         *,
-        among: Iterable[Label] | None = None,
-        count: int | None = None,
         context: Mapping[str, Any] | None = None,
         contexts: Any = None,
+        among: Iterable[Label] | None = None,
+        count: int | None = None,
+        subject: str | None = None,
+        info: Info | None = None,
+        deferred: bool = False,
     ) -> Decision | list[Decision]:
         """Decide what to do next.
 
         Parameters
         ----------
         request_id
-                A name for this request. The same name gives the same decision again.
-            among
-                The arms that can be chosen now, by default all that are not retired.
-            count
-                How many decisions to make. With a number the result is a list.
-            context
-                What is known of the one who asks, by the names of its columns, if the algorithm uses contexts. It is
-                kept with the decision. Columns that the algorithm does not have are dropped, and absent ones count as
-                missing.
-            contexts
-                A list of contexts, or a frame with a row for each. The result is a list with a decision for each.
+            A name for this request. The same name gives the same decision again.
+        context
+            What is known of the one who asks, by the names of its columns, if the algorithm uses contexts. It is kept
+            with the decision. Columns that the algorithm does not have are dropped, and absent ones count as missing.
+        contexts
+            A list of contexts, or a frame with a row for each. The result is a list with a decision for each.
+        among
+            The arms that can be chosen now, by default all that are not retired.
+        count
+            How many decisions to make. With a number the result is a list.
+        subject
+            Who is asking. The same subject is always in the same group of the hold-out.
+        info
+            Your own JSON of at most 4 kB, kept with the decision and exported. Nothing is learnt from it.
+        deferred
+            Whether the decision may never be shown. Then it waits for `activate`, is not open, and has no due time.
 
-            >>> import artreplay as ar
-            >>> study = ar.Study.create(":memory:", ar.KLUCB(arms=["red", "blue"], horizon=100))
-            >>> study.decide(among=["blue"]).action
-            'blue'
-            >>> study.close()
+        Examples
+        --------
+        >>> import artreplay as ar
+        >>> study = ar.Study.create(":memory:", ar.KLUCB(arms=["red", "blue"], horizon=100), wait=None)
+        >>> study.decide(among=["blue"]).action
+        'blue'
+        >>> study.close()
         """
-        arms: Any = list(among) if among is not None and not isinstance(among, (str, bytes)) else among
-        return self._share(lambda state: deciding.decide(state, request_id, arms, count, context, contexts))
+        request = deciding.request_of(request_id, among, count, subject, info, deferred, context, contexts)
+        return self._share(lambda state: deciding.decide(state, request))
 
-    def reward(self, decision_id: str, value: float | Sequence[float]) -> None:
-        """Tell the reward of a decision. It is final: telling the same value again changes nothing, another is refused.
+    def reward(
+        self,
+        decision_id: str | None = None,
+        value: float | Sequence[float] = REQUIRED,
+        key: str | None = None,
+        *,
+        request_id: str | None = None,
+    ) -> None:
+        """Tell the reward of a decision, or a part of it. Telling the same again changes nothing.
 
         Parameters
         ----------
         decision_id
             The `id` of the decision.
         value
-                The reward, or one reward for each unit, in order, if the decision is a list.
+            The reward, or one reward for each unit, in order, if the decision is a list.
+        key
+            What names this part of the reward, in a study with rewards="sum".
+        request_id
+            The request that the decision was made for, in place of its id.
 
-            >>> import artreplay as ar
-            >>> study = ar.Study.create(":memory:", ar.KLUCB(arms=["red", "blue"], horizon=100))
-            >>> decision = study.decide()
-            >>> study.reward(decision.id, 1.0)
-            >>> study.decision(decision.id).state
-            'rewarded'
-            >>> study.close()
+        Examples
+        --------
+        >>> import artreplay as ar
+        >>> study = ar.Study.create(":memory:", ar.KLUCB(arms=["red", "blue"], horizon=100), wait=None)
+        >>> decision = study.decide()
+        >>> study.reward(decision.id, 1.0)
+        >>> study.decision(decision.id).state
+        'rewarded'
+        >>> study.close()
         """
-        self._share(lambda state: deciding.reward(state, decision_id, value))
+        if value is REQUIRED:
+            raise InvalidParameter("is missing", parameter="value")
+        which = _checked_ids(decision_id, request_id)
+        part = None if key is None else checked_name("key", key)
+        self._share(lambda state: deciding.reward(state, *which, value, part))
 
-    def void(self, decision_id: str) -> None:
+    def activate(self, decision_id: str | None = None, *, request_id: str | None = None) -> None:
+        """Open a decision that was deferred. Its window begins now. A reward does this too.
+
+        A deferred decision that is not activated within 24 hours is taken out.
+
+        Parameters
+        ----------
+        decision_id
+            The `id` of the decision.
+        request_id
+            The request that the decision was made for, in place of its id.
+
+        Examples
+        --------
+        >>> import artreplay as ar
+        >>> study = ar.Study.create(":memory:", ar.KLUCB(arms=["red", "blue"], horizon=100), wait=None)
+        >>> decision = study.decide(deferred=True)
+        >>> study.activate(decision.id)
+        >>> decision.state, study.decision(decision.id).state
+        ('deferred', 'open')
+        >>> study.close()
+        """
+        which = _checked_ids(decision_id, request_id)
+        self._share(lambda state: deciding.activate(state, *which))
+
+    def void(self, decision_id: str | None = None, *, request_id: str | None = None, erase: bool = False) -> None:
         """Take a decision out, together with its reward if it has one. The study learns nothing from it.
 
         Parameters
         ----------
         decision_id
-                The `id` of the decision.
+            The `id` of the decision.
+        request_id
+            The request that the decision was made for, in place of its id.
+        erase
+            Whether to remove its subject, its context and its info from the database as well.
 
-            >>> import artreplay as ar
-            >>> study = ar.Study.create(":memory:", ar.KLUCB(arms=["red", "blue"], horizon=100))
-            >>> decision = study.decide()
-            >>> study.void(decision.id)
-            >>> study.decision(decision.id).state
-            'void'
-            >>> study.close()
+        Examples
+        --------
+        >>> import artreplay as ar
+        >>> study = ar.Study.create(":memory:", ar.KLUCB(arms=["red", "blue"], horizon=100), wait=None)
+        >>> decision = study.decide(info={"page": "home"})
+        >>> study.void(decision.id, erase=True)
+        >>> study.decision(decision.id).state, study.decision(decision.id).info
+        ('void', None)
+        >>> study.close()
         """
-        self._share(lambda state: deciding.void(state, decision_id))
+        which = _checked_ids(decision_id, request_id)
+        self._share(lambda state: deciding.void(state, *which, erase))
+        if erase:
+            self._read(lambda state: state.journal.scrub())
 
     def observe(
         self,
@@ -280,22 +422,24 @@ class Study(StudyConnection):
         Parameters
         ----------
         action
-                An arm, a point, or a list if decisions are lists.
-            value
-                The reward, or one reward for each unit of a list.
-            request_id
-                A name for this observation. Told again under the same name, it counts once.
-            context
-                The context that the action was played in, if the algorithm uses contexts.
+            An arm, a point, or a list if decisions are lists.
+        value
+            The reward, or one reward for each unit of a list.
+        request_id
+            A name for this observation. Told again under the same name, it counts once.
 
-            >>> import artreplay as ar
-            >>> study = ar.Study.create(":memory:", ar.KLUCB(arms=["red", "blue"], horizon=100))
-            >>> study.observe("red", 1.0)
-            >>> study.rounds
-            1
-            >>> study.close()
+        Examples
+        --------
+        >>> import artreplay as ar
+        >>> study = ar.Study.create(":memory:", ar.KLUCB(arms=["red", "blue"], horizon=100), wait=None)
+        >>> study.observe("red", 1.0)
+        >>> study.rounds
+        1
+        >>> study.close()
         """
-        self._share(lambda state: deciding.observe(state, action, value, request_id, context))
+        name = None if request_id is None else checked_name("request_id", request_id)
+        check_size(context)
+        self._share(lambda state: deciding.observe(state, action, value, name, context))
 
     def together(self, work: Callable[[Self], T]) -> T:
         """Do several things in one commit. If the commit fails, none of them has happened.
@@ -303,15 +447,17 @@ class Study(StudyConnection):
         Parameters
         ----------
         work
-                A function that takes the study. If one of its calls is refused, what it did before stays.
+            A function that takes the study. If it raises an error, nothing of what it did has happened.
 
-            >>> import artreplay as ar
-            >>> study = ar.Study.create(":memory:", ar.KLUCB(arms=["red", "blue"], horizon=100))
-            >>> study.together(lambda study: [study.decide().number for _ in range(3)])
-            [1, 2, 3]
-            >>> study.close()
+        Examples
+        --------
+        >>> import artreplay as ar
+        >>> study = ar.Study.create(":memory:", ar.KLUCB(arms=["red", "blue"], horizon=100), wait=None)
+        >>> study.together(lambda study: [study.decide().number for _ in range(3)])
+        [1, 2, 3]
+        >>> study.close()
         """
-        return self._write(lambda state: work(self))
+        return self._write(lambda state: work(self), is_whole=True)
 
     # -- the study itself ---------------------------------------------------------------------------------------
 
@@ -321,18 +467,21 @@ class Study(StudyConnection):
         Parameters
         ----------
         label
-                The name of the arm.
-            features
-                The features of the arm, if the algorithm is `LinUCB`.
+            The name of the arm.
+        features
+            The features of the arm, if the algorithm is `LinUCB`.
 
-            >>> import artreplay as ar
-            >>> study = ar.Study.create(":memory:", ar.KLUCB(arms=["red", "blue"], horizon=100))
-            >>> study.add_arm("green")
-            >>> [arm.label for arm in study.arms()]
-            ['red', 'blue', 'green']
-            >>> study.close()
+        Examples
+        --------
+        >>> import artreplay as ar
+        >>> study = ar.Study.create(":memory:", ar.KLUCB(arms=["red", "blue"], horizon=100), wait=None)
+        >>> study.add_arm("green")
+        >>> [arm.label for arm in study.arms()]
+        ['red', 'blue', 'green']
+        >>> study.close()
         """
-        self._write(lambda state: arms_and_log.add_arm(state, label, features))
+        checked = checked_new_label(label)
+        self._write(lambda state: arms_and_log.add_arm(state, checked, features))
 
     def retire_arm(self, label: Label) -> None:
         """Never choose an arm again. Its open decisions can still be rewarded, and what is known of it stays.
@@ -340,14 +489,16 @@ class Study(StudyConnection):
         Parameters
         ----------
         label
-                The name of the arm.
+            The name of the arm.
 
-            >>> import artreplay as ar
-            >>> study = ar.Study.create(":memory:", ar.KLUCB(arms=["red", "blue"], horizon=100))
-            >>> study.retire_arm("red")
-            >>> study.decide().action
-            'blue'
-            >>> study.close()
+        Examples
+        --------
+        >>> import artreplay as ar
+        >>> study = ar.Study.create(":memory:", ar.KLUCB(arms=["red", "blue"], horizon=100), wait=None)
+        >>> study.retire_arm("red")
+        >>> study.decide().action
+        'blue'
+        >>> study.close()
         """
         self._write(lambda state: arms_and_log.retire_arm(state, label))
 
@@ -357,237 +508,81 @@ class Study(StudyConnection):
         Parameters
         ----------
         history
-                The same rows with more after them: a log, or a file or a frame with its columns.
-            exclude
-                Leaves out the rows that the study produced itself. Give the column of their decision ids if `history`
-                is a file or a frame, else a list with one id, or None, for each row.
-            **columns
-                `unit=`, `reward=`, `level=`, `allowance=` as in `open_history`.
+            The same rows with more after them: a log, or a file or a frame with its columns.
+        exclude
+            Leaves out the rows that the study produced itself. Give the column of their decision ids if `history`
+            is a file or a frame, else a list with one id, or None, for each row.
+        **columns
+            `unit=`, `reward=`, `level=`, `allowance=` as in `open_history`.
 
-            >>> import artreplay as ar
-            >>> study = ar.Study.create(":memory:", ar.KLUCB(arms=["red", "blue"], horizon=100))
-            >>> study.extend(ar.History(["red", "blue", "blue"], [0, 1, 1]))
-            >>> [arm.logged for arm in study.arms()]
-            [1, 2]
-            >>> study.close()
+        Examples
+        --------
+        >>> import artreplay as ar
+        >>> study = ar.Study.create(":memory:", ar.KLUCB(arms=["red", "blue"], horizon=100), wait=None)
+        >>> study.extend(ar.History(["red", "blue", "blue"], [0, 1, 1]))
+        >>> [arm.logged for arm in study.arms()]
+        [1, 2]
+        >>> study.close()
         """
         self._write(
             lambda state: arms_and_log.extend(state, arms_and_log.without_own_rows(state, history, exclude, columns))
         )
 
-    def change(
-        self,
-        *,
-        unknown: str | None = None,
-        drift: AnyDrift | None = None,
-        note: dict[str, Any] | None = None,
-        contexts: Contexts | None = None,
-    ) -> None:
-        """Treat the log or contexts differently and fold the whole journal again, or keep another note.
+    def change(self, **settings: Any) -> None:
+        """Change settings for the decisions to come.
 
         Parameters
         ----------
-        unknown
-                What to do with rows whose label is not an arm, as in `create`.
-            drift
-                How far the log may be off.
-            contexts
-                Other scales, categories or segments of contexts. Everything is learnt again under them, from the log
-                and from the contexts that were kept with decisions.
-            note
-                Your own JSON.
+        **settings
+            `wait=`, `on_timeout=`, `default=`, `holdout=`, `control=` and `note=` as in `create`. `drift=` and
+            `unknown=` say how to treat the log, `contexts=` are other scales and categories, and `horizon=` is how many
+            decisions are to come from now on: these four fold the whole journal again.
 
-            >>> import artreplay as ar
-            >>> study = ar.Study.create(":memory:", ar.KLUCB(arms=["red", "blue"], horizon=100))
-            >>> study.change(note={"owner": "pricing"})
-            >>> study.note
-            {'owner': 'pricing'}
-            >>> study.close()
+        Examples
+        --------
+        >>> import artreplay as ar
+        >>> study = ar.Study.create(":memory:", ar.KLUCB(arms=["red", "blue"], horizon=100), wait=None)
+        >>> study.change(note={"owner": "pricing"}, holdout=0.05)
+        >>> study.note
+        {'owner': 'pricing'}
+        >>> study.close()
         """
-        self._write(lambda state: arms_and_log.change(state, unknown, drift, note, contexts))
+        if unknown := sorted(settings.keys() - CHANGEABLE):
+            raise InvalidParameter(f"{unknown[0]} is not a setting that can change. Those are {', '.join(CHANGEABLE)}")
+        self._write(lambda state: arms_and_log.change(state, settings))
 
     def set_horizon(self, horizon: int) -> None:
-        """Decide for another horizon from now on. This folds the whole journal again.
+        """Say how many decisions are to come from now on. This folds the whole journal again.
 
         Parameters
         ----------
         horizon
-                How many decisions the study will make in all. The rows of the log are counted again.
+            How many decisions are to come. The rows of the log and the rewards so far are counted again.
 
-            >>> import artreplay as ar
-            >>> study = ar.Study.create(":memory:", ar.KLUCB(arms=["red", "blue"], horizon=100))
-            >>> study.set_horizon(1000)
-            >>> study.base.horizon
-            1000
-            >>> study.close()
-        """
-        self._write(lambda state: arms_and_log.set_horizon(state, horizon))
-
-    # -- looking at it ------------------------------------------------------------------------------------------
-
-    def open_decisions(self) -> list[Decision]:
-        """List the decisions that wait for a reward, in order.
-
+        Examples
+        --------
         >>> import artreplay as ar
-        >>> study = ar.Study.create(":memory:", ar.KLUCB(arms=["red", "blue"], horizon=100))
-        >>> decision = study.decide()
-        >>> [one.id for one in study.open_decisions()] == [decision.id]
-        True
+        >>> study = ar.Study.create(":memory:", ar.KLUCB(arms=["red", "blue"], horizon=100), wait=None)
+        >>> study.set_horizon(1000)
+        >>> study.base.horizon
+        1000
         >>> study.close()
         """
-        return self._read(lambda state: [decision_of(entry, state.arms) for entry in state.open.values()])
+        self.change(horizon=horizon)
 
-    def decision(self, decision_id: str) -> Decision:
-        """Find a decision by its id, in its current state.
+    def reset_clock(self) -> None:
+        """Go on from the present time, after the clock was wrong and the study was written to at a later time.
 
-        Parameters
-        ----------
-        decision_id
-            The `id` of the decision.
+        Decisions that were made at the wrong time are due as if they were made now.
 
         >>> import artreplay as ar
-        >>> study = ar.Study.create(":memory:", ar.KLUCB(arms=["red", "blue"], horizon=100))
-        >>> decision = study.decide()
-        >>> study.decision(decision.id) == decision
-        True
+        >>> study = ar.Study.create(":memory:", ar.KLUCB(arms=["red", "blue"], horizon=100), wait=None)
+        >>> study.reset_clock()
         >>> study.close()
         """
-        return self._read(lambda state: deciding.find_decision(state, decision_id)[0])
+        self._write(lambda state: state.reset_clock())
 
-    def decisions(self) -> list[Decision]:
-        """List all decisions, in order.
-
-        >>> import artreplay as ar
-        >>> study = ar.Study.create(":memory:", ar.KLUCB(arms=["red", "blue"], horizon=100))
-        >>> _ = study.decide(count=3)
-        >>> [one.number for one in study.decisions()]
-        [1, 2, 3]
-        >>> study.close()
-        """
-        return self._read(
-            lambda state: [one for _, one, _ in stories(self._journal.read(by_decision=True), state.arms)]
-        )
-
-    def arms(self) -> list[ArmState]:
-        """List the arms in order, retired ones as well. See `ArmState`.
-
-        >>> import artreplay as ar
-        >>> study = ar.Study.create(":memory:", ar.KLUCB(arms=["red", "blue"], horizon=100))
-        >>> study.retire_arm("red")
-        >>> [(arm.label, arm.retired) for arm in study.arms()]
-        [('red', True), ('blue', False)]
-        >>> study.close()
-        """
-        return self._read(arms_and_log.arms_of)
-
-    def cells(self) -> list[Cell]:
-        """List what is known of every arm or box, from the whole journal. See `Policy.cells`.
-
-        >>> import artreplay as ar
-        >>> study = ar.Study.create(":memory:", ar.KLUCB(arms=["red", "blue"], horizon=100))
-        >>> study.observe("red", 1.0)
-        >>> [(cell.unit, cell.count) for cell in study.cells()]
-        [('red', 1), ('blue', 0)]
-        >>> study.close()
-        """
-        return self._read(lambda state: state.settled().cells())
-
-    def facts(self) -> dict[str, Any]:
-        """Collect a few numbers: decisions by state, observations, late rewards, and how much of the log was read.
-
-        >>> import artreplay as ar
-        >>> study = ar.Study.create(":memory:", ar.KLUCB(arms=["red", "blue"], horizon=100))
-        >>> decision = study.decide()
-        >>> study.facts()["decisions"]["open"]
-        1
-        >>> study.close()
-        """
-        return self._read(arms_and_log.facts_of)
-
-    @property
-    def late_rewards(self) -> int:
-        """The number of rewards that came after their decision had expired, and were refused."""
-        return self._read(lambda state: state.counts["late"])
-
-    def contradictions(self) -> list[Contradiction]:
-        """List the arms whose rewards contradict the log. See `Policy.contradictions`.
-
-        >>> import artreplay as ar
-        >>> study = ar.Study.create(":memory:", ar.KLUCB(arms=["red", "blue"], horizon=100))
-        >>> study.contradictions()
-        []
-        >>> study.close()
-        """
-        return self._read(lambda state: state.fold().policy.contradictions())
-
-    @property
-    def rounds(self) -> int:
-        """The number of rewards and observations, without those of decisions that were taken out."""
-        return self._read(lambda state: state.counts["reward"] + state.counts["observation"])
-
-    @property
-    def policy_kind(self) -> str:
-        """How the log is shown: "artificial-replay", or "full-start"."""
-        return self._read(lambda state: state.settings.policy)
-
-    @property
-    def drift(self) -> AnyDrift:
-        """How far the means of the log may lie from today's: a number, or numbers by arm; 0 if its rows say it."""
-        return drift_from_json(self._read(lambda state: state.settings.drift))
-
-    @property
-    def note(self) -> dict[str, Any]:
-        """The latest note of the study."""
-        return self._read(lambda state: dict(state.settings.note))
-
-    @property
-    def policy(self) -> Policy:
-        """The policy after the whole journal, for reading only."""
-        return self._read(lambda state: state.fold().policy)
-
-    @property
-    def base(self) -> Any:
-        """The base algorithm over the current arms, without what it has learnt."""
-        return self._read(lambda state: state.base.thing)
-
-    @property
-    def place(self) -> str:
-        """Where the study lies, without a password."""
-        return self._journal.name
-
-    def rows(self) -> list[dict[str, Any]]:
-        """List a row for each unit that was decided or observed, with its reward. See `export`.
-
-        >>> import artreplay as ar
-        >>> study = ar.Study.create(":memory:", ar.KLUCB(arms=["red", "blue"], horizon=100))
-        >>> decision = study.decide()
-        >>> len(study.rows())
-        1
-        >>> study.close()
-        """
-        from artreplay.studies.exporting import unit_rows
-
-        return self._read(lambda state: list(unit_rows(self._journal, state.arms)))
-
-    def export(self, path: str | os.PathLike[str]) -> None:
-        """Write decisions and observations to a Parquet file, one row for each unit.
-
-        Parameters
-        ----------
-        path
-            The file to write. An existing file is replaced.
-
-        >>> import artreplay as ar
-        >>> study = ar.Study.create(":memory:", ar.KLUCB(arms=["red", "blue"], horizon=100))
-        >>> decision = study.decide()
-        >>> import pathlib, tempfile
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     study.export(pathlib.Path(folder) / "decisions.parquet")
-        >>> study.close()
-        """
-        from artreplay.studies.exporting import export
-
-        self._read(lambda state: export(self._journal, state.arms, Path(path), state.base.contexts))
+    # -- copies of it -----------------------------------------------------------------------------------------
 
     def backup(self, path: str | os.PathLike[str]) -> None:
         """Copy a study in SQLite to another file as it is now. PostgreSQL has its own tools for this.
@@ -598,7 +593,7 @@ class Study(StudyConnection):
             A file that does not exist yet.
 
         >>> import artreplay as ar
-        >>> study = ar.Study.create(":memory:", ar.KLUCB(arms=["red", "blue"], horizon=100))
+        >>> study = ar.Study.create(":memory:", ar.KLUCB(arms=["red", "blue"], horizon=100), wait=None)
         >>> import pathlib, tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     study.backup(pathlib.Path(folder) / "copy.study")
@@ -615,3 +610,14 @@ class Study(StudyConnection):
 
     def __repr__(self) -> str:
         return f"<Study {self._journal.name}>"
+
+
+def _checked_ids(decision_id: object, request_id: object) -> tuple[str | None, str | None]:
+    """Check by what a decision is to be found: by its id, or by its request."""
+    if (decision_id is None) == (request_id is None):
+        raise InvalidParameter("give the id of the decision, or the request_id that it was made for")
+    if request_id is not None:
+        return None, checked_name("request_id", request_id)
+    if not isinstance(decision_id, str) or len(decision_id) > MAX_NAME:
+        raise UnknownDecision(f"this study has made no decision {shown(decision_id)}")
+    return decision_id, None

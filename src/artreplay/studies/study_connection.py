@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 from collections import deque
@@ -14,11 +15,14 @@ from artreplay.compiling.interrupts import NoInterrupt
 from artreplay.errors import ArtReplayError, StudyRefused, StudyUnavailable
 from artreplay.replay import AnyHistory
 from artreplay.studies.decisions import PastHorizon
+from artreplay.studies.folding import Fold
+from artreplay.studies.settings import Arm, Factory
 from artreplay.studies.study_journal import Journal
 from artreplay.studies.study_state import StudyState
 
 T = TypeVar("T")
 Clock = Callable[[], float]
+LOGGER = logging.getLogger("artreplay.studies")
 
 _PATIENCE = 0.05  # seconds after which a waiting thread checks whether the study is free
 _RETURN = 0.001  # seconds to wait for the next call of a thread that has just shared a commit
@@ -27,24 +31,34 @@ _RETURN = 0.001  # seconds to wait for the next call of a thread that has just s
 class Call:
     """What a thread wants done, by itself or by another thread, and the result."""
 
-    __slots__ = ("_error", "_lock", "_result", "_work", "over", "thread")
+    __slots__ = ("_error", "_is_whole", "_lock", "_result", "_work", "over", "thread")
 
-    def __init__(self, work: Callable[[StudyState], Any]) -> None:
+    def __init__(self, work: Callable[[StudyState], Any], is_whole: bool = False) -> None:
         self._work, self.over, self.thread = work, False, threading.get_ident()
+        self._is_whole = is_whole  # whether an error of any kind undoes what the work did before
         self._result: Any = None
         self._error: Exception | None = None
         self._lock = threading.Lock()
         self._lock.acquire()
 
     def do(self, ready: Callable[[], StudyState]) -> None:
-        """Do the work. A refusal is for the caller alone, and any other error for all who share the commit."""
+        """Do the work. An error is for the caller alone, unless something was lost or left half done."""
         if self.over:
             return
         try:
-            self._result = self._work(ready())
+            state = ready()
         except Exception as error:
             self._error = error
-            if not isinstance(error, (ArtReplayError, PastHorizon)) or isinstance(error, StudyUnavailable):
+            raise
+        before, was_in_transaction = state.seq, state.journal.in_transaction
+        try:
+            self._result = self._work(state)
+        except Exception as error:
+            self._error = error
+            if was_in_transaction and not state.journal.in_transaction:
+                raise  # what others have written before is lost
+            is_refusal = isinstance(error, (ArtReplayError, PastHorizon)) and not isinstance(error, StudyUnavailable)
+            if state.seq != before and (self._is_whole or not is_refusal):
                 raise
 
     def end(self, error: BaseException | None) -> None:
@@ -82,10 +96,12 @@ class Call:
 class StudyConnection:
     """A study that this process owns, or only looks at."""
 
-    def __init__(self, journal: Journal, clock: Clock, history: AnyHistory | None) -> None:
+    def __init__(self, journal: Journal, clock: Clock, history: AnyHistory | None, factory: Factory | None) -> None:
         """Do not call this. Use `Study.create` or `Study.open`."""
-        self._journal, self._clock, self._history = journal, clock, history
+        self._journal, self._clock, self._history, self._factory = journal, clock, history, factory
         self._state: StudyState | None = None
+        self._committed = 0  # the last entry that is durable
+        self._learnt: tuple[Fold, int] | None = None  # a policy that outlives a state that was dropped
         self._process = os.getpid()
         self._mutex = threading.RLock()
         self._waiting: deque[Call] = deque()
@@ -99,20 +115,24 @@ class StudyConnection:
         """Write a snapshot and release the study. Without this nothing is lost, but the next start takes longer.
 
         >>> import artreplay as ar
-        >>> study = ar.Study.create(":memory:", ar.KLUCB(2, horizon=100))
+        >>> study = ar.Study.create(":memory:", ar.KLUCB(2, horizon=100), wait=None)
         >>> study.close()
         """
+        if self._process != os.getpid():  # the study stays with the process that opened it
+            self._closed = True
+            return
         with self._mutex:
             if self._closed:
                 return
-            with suppress(ArtReplayError):
-                if self._state is not None and not self._journal.read_only and self._process == os.getpid():
+            with suppress(ArtReplayError, OSError):  # a snapshot only saves time
+                if self._state is not None and not self._journal.read_only:
                     self._state.keep_snapshot()
                     self._commit()
             self._closed = True
-            self._state = None
+            self._state = self._learnt = None
             self._journal.close()
             self._journal.disown()
+        LOGGER.info("%s is closed", self._journal.name)
 
     def __del__(self) -> None:
         """Release a study that nobody refers to any more, without a snapshot."""
@@ -136,7 +156,11 @@ class StudyConnection:
             if not journal.read_only and journal.epoch < 0:
                 journal.check()
                 journal.take_over()
-            self._state = StudyState(journal, self._clock, self._history)
+            self._state = StudyState(journal, self._clock, self._history, self._factory)
+            self._committed = self._state.seq
+            if self._learnt is not None:
+                self._state.go_on_with(*self._learnt)
+                self._learnt = None
         elif journal.read_only:
             self._state.catch_up()
         return self._state
@@ -153,11 +177,22 @@ class StudyConnection:
         finally:
             self._wake_next()
 
-    def _write(self, work: Callable[[StudyState], T]) -> T:
+    def _look(self, look: Callable[[Journal, list[Arm], int], T]) -> T:
+        """Look at the journal up to now through a second connection, so that nobody waits for a long list."""
+        second = None if self._inside == threading.get_ident() else self._journal.reader()
+        if second is None:
+            return self._read(lambda state: look(state.journal, state.arms, state.seq))
+        arms, until = self._read(lambda state: (list(state.arms), state.seq))
+        try:
+            return look(second, arms, until)
+        finally:
+            second.close()
+
+    def _write(self, work: Callable[[StudyState], T], is_whole: bool = False) -> T:
         """Do the work in this thread, and return when it is durable."""
         if self._inside == threading.get_ident():
             return self._do_part(work)
-        call = Call(work)
+        call = Call(work, is_whole)
         try:
             with self._mutex:
                 self._do_all(call)
@@ -247,6 +282,8 @@ class StudyConnection:
     def _commit(self) -> None:
         """Make everything durable that was written."""
         self._journal.commit()
+        if self._state is not None:
+            self._committed = self._state.seq
 
     def _keep_snapshot(self) -> None:
         """Write a snapshot if the last one is old, in a commit of its own, when all calls are durable."""
@@ -259,8 +296,14 @@ class StudyConnection:
                 raise
 
     def _forget(self) -> None:
-        """Drop the study in memory, which is no longer what the database holds. The next call reads it again."""
-        self._state = None
+        """Drop the study in memory, which is no longer what the database holds. The next call reads it again.
+
+        The policy stays, unless it has learnt something that was undone.
+        """
+        state, self._state = self._state, None
+        if state is not None:
+            self._learnt = state.fold_until(self._committed)
+            self._history = state.outside_log  # which may have grown since the study was opened
         self._journal.undo()
 
 

@@ -13,11 +13,13 @@ from artreplay.history import Contexts
 from artreplay.history.column_values import as_frame
 from artreplay.history.labels import is_missing, plain_label
 from artreplay.replay import Base
+from artreplay.studies.names_and_labels import shown
 from artreplay.studies.study_journal import Entry
 
 Values = dict[str, Any]  # of a context, by the names of its columns, as JSON can hold them
 
 LARGEST_INTEGER = 1 << 53  # beyond it, a float would be another number
+MAX_COLUMNS, MAX_LETTERS = 1_000, 16_384  # of one context
 MAX_UNKNOWN = 20  # unknown columns that are counted by name
 
 
@@ -42,7 +44,9 @@ def known_context(base: Base, context: Any) -> KnownContext | None:
         base.checked_context(context)  # which refuses it
         return None
     if not isinstance(context, Mapping) or not all(isinstance(name, str) for name in context):
-        raise InvalidParameter(f"must be a mapping of column names to values, got {context!r}", parameter="context")
+        raise InvalidParameter(
+            f"must be a mapping of column names to values, got {shown(context)}", parameter="context"
+        )
     values = {name: _plain(name, context[name]) for name in contexts.columns if name in context}
     encoded = contexts.encode_one(values, complete=False)
     absent = [name for name in contexts.columns if name not in values]
@@ -54,7 +58,7 @@ def _plain(name: str, value: Any) -> Any:
     value = None if is_missing(value) else plain_label(value)
     problem = None
     if not isinstance(value, (str, bool, int, float, type(None))):
-        problem = f"must have a text, a boolean or a number as {name!r}, got {value!r}"
+        problem = f"must have a text, a boolean or a number as {name!r}, got {shown(value)}"
     elif isinstance(value, float) and not math.isfinite(value):
         problem = f"must have a finite number as {name!r}, got {value!r}"
     elif isinstance(value, int) and abs(value) > LARGEST_INTEGER:
@@ -62,6 +66,16 @@ def _plain(name: str, value: Any) -> Any:
     if problem is not None:
         raise InvalidParameter(problem, parameter="context")
     return value
+
+
+def check_size(context: Any) -> None:
+    """Refuse a context that is too large, before it waits with the calls of others."""
+    if isinstance(context, Mapping):
+        texts = [text for pair in context.items() for text in pair if isinstance(text, (str, bytes))]
+        if len(context) > MAX_COLUMNS or sum(map(len, texts)) > MAX_LETTERS:
+            raise InvalidParameter(
+                f"must have at most {MAX_COLUMNS:,} columns and {MAX_LETTERS:,} characters", parameter="context"
+            )
 
 
 def list_of_contexts(contexts: Any) -> list[Any]:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import shutil
 import sqlite3
+import tempfile
 from pathlib import Path
 from typing import IO, Any
 
-from artreplay.addresses import check_address, for_libpq, is_address, is_postgres, without_password
-from artreplay.errors import InvalidParameter
+from artreplay.addresses import check_address, for_libpq, is_address, is_postgres, without_password, words_of
+from artreplay.errors import InvalidFile, InvalidParameter
 from artreplay.optional_packages import needed
 from artreplay.studies.study_journal import Journal, Sentence
+from artreplay.whole_files import private_opener
 
 IN_MEMORY = ":memory:"
 BUSY_SECONDS = 10.0  # how long SQLite waits for another connection to the same file
@@ -45,24 +48,47 @@ class SQLiteJournal(Journal):
             return bool(self.query("SELECT 1 FROM sqlite_master WHERE name = 'study'"))
 
     def _connected(self) -> Any:
-        mode = "ro" if self.read_only else "rwc"
-        place = f"{self._path.absolute().as_uri()}?mode={mode}" if self._is_file else IN_MEMORY
         if self._is_file and self._inode >= 0:
             self._check_place()
-        connection = sqlite3.connect(
-            place, uri=self._is_file, isolation_level=None, check_same_thread=False, timeout=BUSY_SECONDS
-        )
-        try:
-            if self._is_file and not self.read_only:
-                connection.execute("PRAGMA journal_mode = WAL")
-                connection.execute(f"PRAGMA synchronous = {self.synchronous}")
-            connection.execute("SELECT name FROM sqlite_master LIMIT 1").fetchall()
-        except sqlite3.Error:
-            connection.close()
-            raise
+        connection = self._connection_for_reading() if self.read_only else self._connection_for_writing()
         if self._is_file:
             self._inode = self._path.stat().st_ino
         return connection
+
+    def _connection_for_writing(self) -> Any:
+        if not self._is_file:
+            return _checked(IN_MEMORY)
+        with contextlib.suppress(FileExistsError):
+            os.close(os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        return _checked(
+            f"{self._path.absolute().as_uri()}?mode=rw",
+            "PRAGMA journal_mode = WAL",
+            f"PRAGMA synchronous = {self.synchronous}",
+            "PRAGMA secure_delete = ON",
+        )
+
+    def _connection_for_reading(self) -> Any:
+        """Open the file for reading, also where nothing can be written, as on a file system that is read-only.
+
+        SQLite cannot read there what lies in the log of writes, so both files are copied if there is such a log.
+        """
+        address = f"{self._path.absolute().as_uri()}?mode=ro"
+        try:
+            return _checked(address)
+        except sqlite3.OperationalError:
+            if os.access(self._path.absolute().parent, os.W_OK) or not self._path.exists():
+                raise
+        written = Path(f"{self._path}-wal")
+        if not (written.exists() and written.stat().st_size):
+            return _checked(f"{address}&immutable=1")
+        with tempfile.TemporaryDirectory() as folder:
+            copy = Path(folder) / "copy"
+            shutil.copyfile(self._path, copy)
+            shutil.copyfile(written, f"{copy}-wal")
+            in_memory = _checked(IN_MEMORY)
+            with contextlib.closing(sqlite3.connect(copy)) as connection:
+                connection.backup(in_memory)
+            return in_memory
 
     def _check_place(self) -> None:
         """Refuse to write to a file that was removed: writing would succeed, and nobody could ever read it."""
@@ -77,7 +103,7 @@ class SQLiteJournal(Journal):
         if not self._is_file or self._lock is not None:
             return True
         with self._writing:
-            lock = open(f"{self._path}.lock", "ab")  # noqa: SIM115 - it stays open as long as the study is owned
+            lock = open(f"{self._path}.lock", "ab", opener=private_opener)  # noqa: SIM115 - it stays open as long as the study is owned
         if not _locked(lock):
             lock.close()
             return False
@@ -89,6 +115,27 @@ class SQLiteJournal(Journal):
         if self._lock is not None:
             self._lock.close()
             self._lock = None
+
+    def leave_to_parent(self) -> None:
+        """Let go of everything that belongs to the parent. The lock stays with the parent."""
+        super().leave_to_parent()
+        self.disown()
+
+    def reader(self) -> Journal | None:
+        """Return a second connection for reading. A study in memory has only one."""
+        return SQLiteJournal(str(self._path), read_only=True) if self._is_file else None
+
+    def check_entries(self, until: int) -> int:
+        """Check the entries, and the pages and indexes of the file as well."""
+        words = [row[0] for row in self.query("PRAGMA integrity_check(1)")]
+        if words != ["ok"]:
+            raise InvalidFile(f"is damaged: {words[0]}", file=self.name)
+        return super().check_entries(until)
+
+    def scrub(self) -> None:
+        """Empty the log of writes, in which old pages are left."""
+        if self._is_file:
+            self.query("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def failed(self, what: str, error: BaseException) -> None:
         """Report the error of opening the file, because opening it for writing writes as well."""
@@ -105,6 +152,8 @@ class SQLiteJournal(Journal):
 
     def backup(self, target: str) -> None:
         """Copy the study to another file, as it is now."""
+        with Sentence(self, "copied"):
+            os.close(os.open(target, os.O_CREAT | os.O_WRONLY, 0o600))
         with Sentence(self, "copied"), contextlib.closing(sqlite3.connect(target)) as other:
             self.query("SELECT 1")  # opens a connection if there is none
             self._connection.backup(other)
@@ -114,17 +163,29 @@ class PostgresJournal(Journal):
     """A journal in its own schema. While a process owns the study, it holds an advisory lock."""
 
     def __init__(self, address: str, read_only: bool = False) -> None:
-        check_address(address)
-        address, _, schema = address.partition("#")
+        self._psycopg = needed("psycopg", "a study in PostgreSQL")
+        self._given = address
+        database, _, schema = address.rpartition("#")  # a password may have a # too
         if not re.fullmatch(r"[a-z_][a-z0-9_]{0,62}", schema):
             raise InvalidParameter(
-                f"the address of a study in PostgreSQL must end in # and its name, in small letters, digits and "
-                f"underscores, as in {without_password(address)}#prices, got {schema!r}"
+                "the address of a study in PostgreSQL must end in # and its name, in small letters, digits and "
+                "underscores, as in postgresql://host/shop#prices"
             )
-        self._psycopg = needed("psycopg", "a study in PostgreSQL")
-        super().__init__(f"{without_password(address)}#{schema}", read_only)
+        check_address(database)
+        try:
+            parts = self._psycopg.conninfo.conninfo_to_dict(for_libpq(database))
+        except self._psycopg.Error as error:
+            raise InvalidParameter(
+                f"the address of a study in PostgreSQL cannot be understood: {words_of(error, database)}"
+            ) from None
+        host = parts.get("host", "") + (f":{parts['port']}" if "port" in parts else "")
+        super().__init__(f"postgresql://{host}/{parts.get('dbname', '')}#{schema}", read_only)
         self._errors = (self._psycopg.Error, OSError, ValueError)
-        self._address, self._schema, self._owned = for_libpq(address), schema, False
+        self._address, self._schema, self._owned = for_libpq(database), schema, False
+
+    def reader(self) -> Journal | None:
+        """Return a second connection for reading."""
+        return PostgresJournal(self._given, read_only=True)
 
     _epoch_statement = "SELECT epoch FROM study FOR SHARE"
 
@@ -167,12 +228,26 @@ class PostgresJournal(Journal):
 
 def journal_at(place: str | os.PathLike[str], read_only: bool = False) -> Journal:
     """Return the journal of a study by its path, or by the address of a database."""
-    check_address(place)
     if is_postgres(place):
         return PostgresJournal(str(place), read_only)
+    check_address(place)
     if is_address(place):
         raise InvalidParameter(f"a study must lie in a file or in PostgreSQL, got {without_password(str(place))}")
     return SQLiteJournal(os.fspath(place), read_only)
+
+
+def _checked(address: str, *statements: str) -> Any:
+    """Connect, run some statements, and see whether this is a database."""
+    connection = sqlite3.connect(
+        address, uri=address != IN_MEMORY, isolation_level=None, check_same_thread=False, timeout=BUSY_SECONDS
+    )
+    try:
+        for statement in (*statements, "SELECT name FROM sqlite_master LIMIT 1"):
+            connection.execute(statement).fetchall()
+    except sqlite3.Error:
+        connection.close()
+        raise
+    return connection
 
 
 def _locked(file: IO[bytes]) -> bool:

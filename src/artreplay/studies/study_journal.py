@@ -6,6 +6,7 @@ import contextlib
 import os
 import struct
 import time
+import weakref
 import zlib
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
@@ -13,7 +14,7 @@ from typing import Any, NamedTuple
 from artreplay.addresses import words_of
 from artreplay.errors import InvalidFile, StudyUnavailable
 
-VERSION = 3  # the version of the tables
+VERSION = 4  # the version of the tables
 FETCH_ROWS = 1000  # rows in one fetch
 POLL_SECONDS = 0.02  # how often to check whether a study is free
 
@@ -25,10 +26,11 @@ class Entry(NamedTuple):
     kind: str
     written: float  # seconds since 1970
     decision: int | None = None  # the number of a decision, from 1
-    id: str | None = None  # the id of a decision
+    id: str | None = None  # the id of a decision, or the key of a part of its reward
     request: str | None = None
     unit: int | None = None  # the number of an arm
     reward: float | None = None
+    propensity: float | None = None  # how likely this action was to be taken, where the study knows it
     due: float | None = None  # when a decision expires
     body: str | None = None  # JSON: lists, points, settings
     data: bytes | None = None  # rows of the log
@@ -37,13 +39,14 @@ class Entry(NamedTuple):
 
 def checksum(entry: Sequence[Any]) -> int:
     """Compute the CRC of an entry, or of its row in the database."""
-    seq, kind, written, decision, id_, request, unit, reward, due, body, data, _ = entry
+    seq, kind, written, decision, id_, request, unit, reward, propensity, due, body, data, _ = entry
     numbers = _pack(
         seq,
         written,
         -1 if decision is None else decision,
         -1 if unit is None else unit,
         -1.0 if reward is None else reward,
+        -1.0 if propensity is None else propensity,
         -1.0 if due is None else due,
         (reward is None) + 2 * (unit is None),
     )
@@ -51,7 +54,7 @@ def checksum(entry: Sequence[Any]) -> int:
     return crc if data is None else zlib.crc32(data, crc)
 
 
-_pack = struct.Struct("<qdqqddq").pack
+_pack = struct.Struct("<qdqqdddq").pack
 _ENTRY_COLUMNS = ", ".join(Entry._fields)
 _APPEND = f"INSERT INTO entry ({_ENTRY_COLUMNS}) VALUES ({', '.join('?' * len(Entry._fields))})"
 
@@ -59,14 +62,27 @@ _APPEND = f"INSERT INTO entry ({_ENTRY_COLUMNS}) VALUES ({', '.join('?' * len(En
 _SCHEMA = (
     "CREATE TABLE study (version BIGINT, epoch BIGINT, owner TEXT)",
     "CREATE TABLE entry (seq INTEGER PRIMARY KEY, kind TEXT NOT NULL, written DOUBLE PRECISION NOT NULL,"
-    " decision BIGINT, id TEXT, request TEXT, unit BIGINT, reward DOUBLE PRECISION, due DOUBLE PRECISION, body TEXT,"
-    " data BYTEA, crc BIGINT NOT NULL)",
+    " decision BIGINT, id TEXT, request TEXT, unit BIGINT, reward DOUBLE PRECISION, propensity DOUBLE PRECISION,"
+    " due DOUBLE PRECISION, body TEXT, data BYTEA, crc BIGINT NOT NULL)",
     "CREATE INDEX of_decision ON entry (decision) WHERE decision IS NOT NULL",
     "CREATE UNIQUE INDEX one_outcome ON entry (decision) WHERE kind IN ('reward', 'expiry')",
     "CREATE UNIQUE INDEX one_request ON entry (request, kind) WHERE request IS NOT NULL",
     "CREATE INDEX logged ON entry (seq) WHERE kind = 'rows'",
     "CREATE TABLE snapshot (kind TEXT, seq BIGINT, bytes BYTEA, crc BIGINT, PRIMARY KEY (kind, seq))",
 )
+
+
+_JOURNALS: weakref.WeakSet[Journal] = weakref.WeakSet()  # all in this process
+_OF_PARENT: list[Any] = []
+
+
+def _leave_all() -> None:
+    for journal in list(_JOURNALS):
+        journal.leave_to_parent()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_leave_all)
 
 
 class Sentence:
@@ -99,6 +115,7 @@ class Journal:
         self.epoch = -1  # the number of owners so far, as this owner found it when it took over
         self._connection: Any = None
         self._reading, self._writing = Sentence(self, "read"), Sentence(self, "written")
+        _JOURNALS.add(self)
 
     # -- the seam: append, read, snapshot -------------------------------------------------------------------------
 
@@ -120,12 +137,21 @@ class Journal:
         decision: int | None = None,
         request: str | None = None,
         by_decision: bool = False,
+        decisions: tuple[int, int] | None = None,
+        until: int | None = None,
     ) -> Iterator[Entry]:
         """Read the entries after `after`: all, or those of some kinds, of one decision, or of one request.
 
-        They come in order, and with `by_decision` grouped by decision. A damaged entry raises an error.
+        They come in order, and with `by_decision` grouped by decision. `decisions` are the first and the last decision
+        to read, and `until` is the last entry. A damaged entry raises an error.
         """
         conditions, values = ["seq > ?"], [after]  # type: tuple[list[str], list[int | str]]
+        if until is not None:
+            conditions.append("seq <= ?")
+            values.append(until)
+        if decisions is not None:
+            conditions.append("decision BETWEEN ? AND ?")
+            values += decisions
         if kinds:
             names = ", ".join(f"'{kind}'" for kind in kinds)
             conditions.append(f"kind IN ({names})" if len(kinds) > 1 else f"kind = {names}")
@@ -147,6 +173,10 @@ class Journal:
                 if not is_whole:
                     raise InvalidFile(f"is damaged: entry {row[0]} of its journal has changed", file=self.name)
                 yield new(Entry, row)
+
+    def rewrite(self, entry: Entry) -> None:
+        """Replace the body of an entry, which is how personal data are erased. Everything else stays as it is."""
+        self.run("UPDATE entry SET body = ?, crc = ? WHERE seq = ?", entry.body, checksum(entry), entry.seq)
 
     def snapshot(self, kind: str) -> tuple[int, bytes] | None:
         """Return the newest undamaged snapshot of a kind, with the number of the last entry in it."""
@@ -186,7 +216,7 @@ class Journal:
                 return
             yield rows
 
-    def run(self, statement: str, *values: int | str | bytes) -> None:
+    def run(self, statement: str, *values: int | str | bytes | None) -> None:
         """Run a statement that changes something, inside the current transaction or a new one."""
         with self._writing:
             self._begin()
@@ -247,7 +277,7 @@ class Journal:
         """Close the connection, and raise one sentence that says what failed if this is an error of the database."""
         if isinstance(error, self._errors):
             self.undo()
-            raise StudyUnavailable(f"{self.name} cannot be {what}: {words_of(error, self._address)}") from error
+            raise StudyUnavailable(f"{self.name} cannot be {what}: {words_of(error, self._address)}") from None
 
     # -- the owner ------------------------------------------------------------------------------------------------
 
@@ -270,9 +300,32 @@ class Journal:
                 file=self.name,
             )
 
+    def check_entries(self, until: int) -> int:
+        """Read every entry up to one of them, and return how many there are. A damaged or missing one is an error."""
+        seq = 0
+        for entry in self.read(until=until):
+            if entry.seq != seq + 1:
+                raise InvalidFile(f"is damaged: entry {seq + 1} of its journal is missing", file=self.name)
+            seq = entry.seq
+        if seq != until:
+            raise InvalidFile(f"is damaged: entry {seq + 1} of its journal is missing", file=self.name)
+        return seq
+
     def exists(self) -> bool:
         """Return whether there is a study here."""
         raise NotImplementedError
+
+    def reader(self) -> Journal | None:
+        """Return a second connection for reading, or None if there can be only one."""
+        raise NotImplementedError
+
+    def scrub(self) -> None:
+        """Make sure that nothing of what was erased is left in the files."""
+
+    def leave_to_parent(self) -> None:
+        """Let go of everything that belongs to the parent, in a process that was forked from it."""
+        _OF_PARENT.append(self._connection)  # closing it, or dropping it, would cut the connection of the parent
+        self._connection, self.in_transaction = None, False
 
     def take_over(self) -> None:
         """Become the owner in the tables as well. A former owner is refused from now on."""

@@ -94,29 +94,29 @@ def _from_bytes(saved: bytes) -> History | Totals:
     allowances, contexts = arrays.get("allowances"), _table_from_bytes(arrays.get("contexts"))
     if "points" in arrays:
         levels = arrays.get("levels")
-        return History.from_columns(arrays["rewards"], None, None, arrays["points"], levels, allowances, contexts)
+        return History.from_columns(
+            arrays["rewards"], points=arrays["points"], levels=levels, allowances=allowances, contexts=contexts
+        )
     labels = [decode(label) for label in json.loads(arrays["labels"].tobytes())]
     if "counts" in arrays:
         return Totals([labels[code] for code in arrays["codes"]], arrays["counts"], arrays["sums"])
     return History.from_columns(arrays["rewards"], labels, arrays["codes"], allowances=allowances, contexts=contexts)
 
 
-def _table_as_bytes(contexts: Any) -> Any:
-    """Return the contexts of some rows as Arrow writes them."""
-    if contexts is None:
+def _table_as_bytes(table: Any) -> Any:
+    if table is None:
         return None
     import pyarrow as pa
 
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, contexts.schema) as writer:
-        writer.write_table(contexts)
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
     return np.frombuffer(sink.getvalue(), np.uint8)
 
 
 def _table_from_bytes(saved: Any) -> Any:
-    """Return the contexts of some rows from these bytes."""
     if saved is None:
         return None
     import pyarrow as pa
 
-    return pa.ipc.open_stream(pa.py_buffer(saved)).read_all()
+    return pa.ipc.open_stream(saved.tobytes()).read_all()

@@ -441,6 +441,6 @@ def _sorting(target: Path | None, memory: str) -> Iterator[tuple[Path, Sorter]]:
     guard = NoInterrupt()
     with guard, staging(target) as work:
         (work / "sorting").mkdir()
-        (work / "log").mkdir()
+        (work / "log").mkdir(mode=0o700)
         with closing(Sorter(memory, work / "sorting", guard.deliver)) as sorter:
             yield work / "log", sorter
