@@ -17,7 +17,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1  # of linear algebra: the
 BESIDE = $(MAKE) --no-print-directory types layers > $(VENV)/beside.log 2>&1 & beside=$$!;
 BOTH = tests=$$?; wait $$beside; beside=$$?; cat $(VENV)/beside.log; test $$tests = 0 -a $$beside = 0
 
-.PHONY: demo reproduce numbers test test-pythons test-all lint types layers bench bench-peers bench-contexts bench-decisions bench-intervals bench-patrol bench-space bench-stores bench-large bench-study clean
+.PHONY: demo reproduce numbers test test-pythons test-all lint types layers bench bench-peers bench-contexts bench-decisions bench-intervals bench-patrol bench-space bench-stores bench-large bench-study bench-serve clean
 
 demo: $(VENV)/.core
 	$(BIN)/artreplay demo
@@ -90,6 +90,16 @@ bench-peers: .venv-peers/.ready
 bench-study: .venv-optuna/.ready
 	ONLY=$(ONLY) ROWS=$(ROWS) SEEDS=$(SEEDS) FOLDER=$(FOLDER) .venv-optuna/bin/python benchmarks/studies.py
 	.venv-optuna/bin/python benchmarks/decision_tables.py
+
+# The service, beside twenty lines of Thompson sampling over PostgreSQL in the same run. SECONDS=3 TURNS=1 for a first
+# look, ARMS=1000 for more arms.
+bench-serve: $(VENV)/.serve
+	ARMS=$(ARMS) SECONDS=$(SECONDS) TURNS=$(TURNS) $(BIN)/python benchmarks/serve.py
+	$(BIN)/python benchmarks/decision_tables.py
+
+$(VENV)/.serve: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP) -e '.[serve,sql]' pgserver psycopg_pool
+	@touch $@
 
 .venv-optuna/.ready: pyproject.toml constraints.txt
 	$(RUN_PYTHON) -m venv .venv-optuna

@@ -15,14 +15,14 @@ from pathlib import Path
 from tables_in_pages import filled, table
 
 DOCS = Path(__file__).parent.parent / "docs"
-PAGES = ("which-algorithm.md", "trusting-a-log.md", "studies.md", "log-worth.md")
+PAGES = ("which-algorithm.md", "trusting-a-log.md", "studies.md", "serving.md", "log-worth.md")
 Row = dict[str, str]
 
 
 def results() -> list[Row]:
     """What `decisions.py`, `studies.py` and `intervals.py` measured."""
     found: list[Row] = []
-    for name in ("decisions.csv", "studies.csv", "intervals.csv"):
+    for name in ("decisions.csv", "studies.csv", "serve.csv", "intervals.csv"):
         with (DOCS / "results" / name).open(newline="", encoding="utf-8") as file:
             found += csv.DictReader(file)
     return found
@@ -126,6 +126,19 @@ def coverage(rows: list[Row]) -> str:
     return table(heads, lines)
 
 
+def services(rows: list[Row]) -> str:
+    """How much services do at full speed, and how long an answer takes at half of it."""
+    found = {(row["what"], row["rate"]): row for row in rows}
+    by_hand = next(float(row["pairs"]) for row in rows if row["what"].startswith("twenty") and row["rate"] == "full")
+    lines = []
+    for name in dict.fromkeys(row["what"] for row in rows):
+        full, half = found[name, "full"], found[name, "half"]
+        ratio = float(full["pairs"]) / by_hand
+        lines.append([name, number(full["pairs"]), f"{ratio:.1f}", number(half["p50"]), number(half["p99"])])
+    heads = ["", "decisions with rewards a second", "× the twenty lines", "ms, half of the answers", "ms, 99 in 100"]
+    return table(heads, lines)
+
+
 def in_flight(rows: list[Row]) -> str:
     """Regret with decisions in flight, and how many times that without any."""
     settings = list(dict.fromkeys(row["setting"] for row in rows))
@@ -156,6 +169,7 @@ TABLES: dict[str, tuple[str, Callable[[list[Row]], str]]] = {
     "speed": ("speed", rates),
     "start": ("start", starts),
     "flight": ("flight", in_flight),
+    "serve": ("serve", services),
     "coverage": ("coverage", coverage),
 }
 

@@ -47,8 +47,8 @@ class Page:
         self.complaints: list[str] = []
         self.requests: list[str] = []
 
-    def open(self, path: Path, width: int, height: int = 900) -> None:
-        """Open a file at this width, and wait until it is drawn."""
+    def open(self, place: Path | str, width: int, height: int = 900) -> None:
+        """Open a file or an address at this width, and wait until it is drawn."""
         if self._session is None:
             target = self.call("Target.createTarget", url="about:blank")["targetId"]
             self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
@@ -59,8 +59,8 @@ class Page:
         self.call(
             "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600
         )
-        self.call("Page.navigate", url=path.resolve().as_uri())
-        while not self.ask("document.readyState === 'complete' && location.protocol === 'file:'"):
+        self.call("Page.navigate", url=place if isinstance(place, str) else place.resolve().as_uri())
+        while not self.ask("document.readyState === 'complete' && location.protocol !== 'about:'"):
             time.sleep(0.05)
 
     def ask(self, expression: str) -> Any:

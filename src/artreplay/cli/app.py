@@ -14,6 +14,7 @@ from artreplay.cli.inspect_log import inspect
 from artreplay.cli.names import algorithms
 from artreplay.cli.plug_ins import ANY_ARGUMENTS, add_plug_ins
 from artreplay.cli.recommend import recommend, tell
+from artreplay.cli.serve import serve
 from artreplay.cli.simulations import demo, simulate
 from artreplay.cli.study_commands import study
 from artreplay.console import run_command, write
@@ -30,6 +31,7 @@ app.command()(evaluate)
 app.command()(simulate)
 app.command()(algorithms)
 app.command()(check)
+app.command()(serve)
 app.add_typer(study, name="study")
 
 

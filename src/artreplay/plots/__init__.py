@@ -4,7 +4,7 @@ from artreplay.plots.comparison_figure import comparison
 from artreplay.plots.context_figure import draw_values
 from artreplay.plots.headline import FULL_START, IGNORANT, RANDOM, REPLAY, Look, headline
 from artreplay.plots.space import draw_space
-from artreplay.plots.study_report import study_figure, write_study_report
+from artreplay.plots.study_page import write_study_report
 from artreplay.plots.surface_figure import draw_surface
 
 __all__ = [
@@ -18,6 +18,5 @@ __all__ = [
     "draw_surface",
     "draw_values",
     "headline",
-    "study_figure",
     "write_study_report",
 ]

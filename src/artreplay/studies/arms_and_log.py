@@ -6,7 +6,7 @@ import json
 import logging
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -284,31 +284,51 @@ def _arm_state(arm: Arm, cells: Sequence[Cell], open_: int) -> ArmState:
     return ArmState(arm.label, arm.retired, logged, used, count - used, mean, index, open_)
 
 
-def facts_of(state: StudyState) -> dict[str, Any]:
-    """Collect a few numbers about a study."""
+def counts_of(state: StudyState) -> dict[str, int]:
+    """Count decisions, in all and by state, observations and late rewards."""
     counts = state.counts
-    policy = state.settled() if state.can_decide else None
-    log = None
-    if policy is not None:
-        log = {"rows": policy.used + policy.unused, "used": policy.used, "skipped": policy.skipped}
-    states = {
+    return {
+        "decisions": counts["decisions"],
         "expired": counts["expiry"],
         "open": len(state.open),
         "rewarded": counts["reward"],
         "void": counts["void"],
         "deferred": len(state.deferred),
+        "observations": counts["observation"],
+        "late": counts["late"],
+        "clipped": counts["clipped"],
+        "waiting": len(state.parts),
     }
+
+
+def settings_in(state: StudyState) -> dict[str, Any]:
+    """Collect the settings that can change, as JSON."""
+    settings = state.settings
+    ends_after = None if settings.horizon is None else settings.decided + settings.horizon
+    return asdict(settings.terms) | {
+        "unknown": settings.unknown,
+        "drift": settings.drift,
+        "horizon": settings.horizon,
+        "ends_after": ends_after,
+    }
+
+
+def facts_of(state: StudyState) -> dict[str, Any]:
+    """Collect a few numbers about a study."""
+    counts = counts_of(state)
+    policy = state.settled() if state.can_decide else None
+    log = None
+    if policy is not None:
+        log = {"rows": policy.used + policy.unused, "used": policy.used, "skipped": policy.skipped}
+    states = ("expired", "open", "rewarded", "void", "deferred")
     return {
         "algorithm": state.settings.algorithm,
         "policy": state.settings.policy,
         "horizon": state.settings.horizon,
         "drift": state.settings.drift,
         "allowances": state.settings.has_allowances,
-        "decisions": {name: count for name, count in states.items() if count},
-        "observations": counts["observation"],
-        "late": counts["late"],
-        "clipped": counts["clipped"],
-        "waiting": len(state.parts),
+        "decisions": {name: counts[name] for name in states if counts[name]},
+        **{name: counts[name] for name in ("observations", "late", "clipped", "waiting")},
         "contexts": _facts_of_contexts(state) if state.can_decide else None,
         "log": log,
     }

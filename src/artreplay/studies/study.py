@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
 from artreplay.algorithms import Algorithm
 from artreplay.errors import InvalidParameter, StudyRefused, UnknownDecision
@@ -24,6 +24,9 @@ from artreplay.studies.study_contexts import check_size
 from artreplay.studies.study_databases import SQLiteJournal, journal_at
 from artreplay.studies.study_views import StudyViews
 from artreplay.studies.terms import Close, Control, OnTimeout, Rewards
+
+if TYPE_CHECKING:
+    from artreplay.studies.remote_study import RemoteStudy
 
 T = TypeVar("T")
 LOGGER = logging.getLogger("artreplay.studies")
@@ -233,6 +236,31 @@ class Study(StudyViews):
             for sentence in study.warnings():
                 LOGGER.warning("%s: %s", journal.name, sentence)
         return study
+
+    @classmethod
+    def connect(cls, url: str, *, token: str | None = None, timeout: float = 1.0) -> RemoteStudy:
+        """Use a study that `artreplay serve` owns, from any process on any machine.
+
+        Parameters
+        ----------
+        url
+            The address of the study, as in "http://host:8080/v1/studies/banners".
+        token
+            A token of the service.
+        timeout
+            How many seconds a call may take, with all its attempts. Then it raises `StudyUnavailable`: show your
+            default, and `observe` what came of it later.
+
+        Examples
+        --------
+        >>> import artreplay as ar
+        >>> study = ar.Study.connect("http://localhost:8080/v1/studies/banners", timeout=0.1)
+        >>> study
+        <RemoteStudy http://localhost:8080/v1/studies/banners>
+        """
+        from artreplay.studies.remote_study import RemoteStudy  # takes a while to import, and few need it
+
+        return RemoteStudy(url, token, timeout)
 
     # -- decisions and what comes of them -----------------------------------------------------------------------
 

@@ -123,6 +123,39 @@ class StudyViews(StudyConnection):
         """
         return self._read(arms_and_log.facts_of)
 
+    def counts(self) -> dict[str, int]:
+        """Count decisions, in all and by state, observations and late rewards. This never reads the log.
+
+        >>> import artreplay as ar
+        >>> study = ar.Study.create(":memory:", ar.KLUCB(arms=["red", "blue"], horizon=100), wait=None)
+        >>> decision = study.decide()
+        >>> study.counts()["decisions"], study.counts()["rewarded"]
+        (1, 0)
+        >>> study.close()
+        """
+        return self._read(arms_and_log.counts_of)
+
+    def settings(self) -> dict[str, Any]:
+        """Collect the settings that can change, and the number of decisions after which the horizon ends.
+
+        >>> import artreplay as ar
+        >>> study = ar.Study.create(":memory:", ar.KLUCB(arms=["red", "blue"], horizon=100), wait=None)
+        >>> study.settings()["holdout"], study.settings()["ends_after"]
+        (0.0, 100)
+        >>> study.close()
+        """
+        return self._read(arms_and_log.settings_in)
+
+    def ping(self) -> None:
+        """Ask the database whether it still holds this study, and raise an error if it cannot be reached.
+
+        >>> import artreplay as ar
+        >>> study = ar.Study.create(":memory:", ar.KLUCB(arms=["red", "blue"], horizon=100), wait=None)
+        >>> study.ping()
+        >>> study.close()
+        """
+        self._read(lambda state: self._journal.check())
+
     @property
     def late_rewards(self) -> int:
         """The number of rewards that came after their decision had expired, and were refused."""

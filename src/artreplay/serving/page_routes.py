@@ -1,0 +1,113 @@
+"""The pages for people: one about each study, and a description of the addresses. They load nothing from elsewhere."""
+
+from __future__ import annotations
+
+import html
+import threading
+import time
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from fastapi import APIRouter, FastAPI, Path, Query
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from artreplay.serving.owner import Owner
+from artreplay.serving.problems import Problem
+from artreplay.studies import Study
+from artreplay.studies.decision_columns import DecisionColumns
+
+FRESH_SECONDS = 1.0  # how long a page is shown again to others who ask
+_STYLE = "body{font:16px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:60rem;padding:0 1rem}code{font-size:.95em}"
+_SAFE = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff"}
+
+
+class LivePage:
+    """The page about a study. Its sums are kept, and only what is new is added to them."""
+
+    def __init__(self, owner: Owner) -> None:
+        self._owner = owner
+        self._columns: DecisionColumns | None = None
+        self._lock = threading.Lock()
+        self._made, self._main = -FRESH_SECONDS, ""
+        self._page = ""
+
+    def read(self, study: Study) -> None:
+        """Read all decisions so far, so that the first page does not have to."""
+        with self._lock:
+            if self._columns is None:
+                self._columns = DecisionColumns(study)
+            self._columns.read()
+
+    def show(self, study: Study, is_whole: bool) -> str:
+        """Return the page, or the part of it that changes."""
+        from artreplay.plots.study_page import main_of, page_of
+        from artreplay.plots.study_view import view_of
+
+        with self._lock:
+            if self._columns is None:
+                self._columns = DecisionColumns(study)
+            if time.monotonic() - self._made > FRESH_SECONDS:
+                view = view_of(study, self._columns)
+                self._main, self._page = main_of(view), page_of(view, is_live=True)
+                self._made = time.monotonic()
+            return self._page if is_whole else self._main
+
+
+def page_routes(owners: Mapping[str, Owner], app: FastAPI, pages: Mapping[str, LivePage]) -> APIRouter:
+    """Make the addresses of the pages of some studies."""
+    router = APIRouter(include_in_schema=False)
+
+    @router.get("/studies/{study}")
+    async def page(study: Annotated[str, Path()], part: Annotated[str | None, Query()] = None) -> Response:
+        """Show a study to people."""
+        if study not in owners:
+            raise Problem(404, f"this service has no study {study[:80]!r}. It has {', '.join(map(repr, owners))}")
+        from artreplay.plots.study_page import content_policy
+
+        shown = await owners[study].look(lambda inside: pages[study].show(inside, part != "main"))
+        return HTMLResponse(shown, headers=_SAFE | {"Content-Security-Policy": content_policy()})
+
+    @router.get("/")
+    async def first() -> Response:
+        """Show the only study, or a list of studies."""
+        if len(owners) == 1:
+            return RedirectResponse(f"studies/{next(iter(owners))}", 302)
+        links = "".join(f'<li><a href="studies/{name}">{html.escape(name)}</a></li>' for name in owners)
+        return _plain("Studies", f"<ul>{links}</ul>")
+
+    @router.get("/docs")
+    async def docs() -> Response:
+        """Describe all addresses in words."""
+        schema = app.openapi()
+        parts = [
+            _operation(schema, path, method, operation)
+            for path, methods in schema["paths"].items()
+            for method, operation in methods.items()
+        ]
+        return _plain("Addresses of this service", '<p><a href="openapi.json">openapi.json</a></p>' + "".join(parts))
+
+    return router
+
+
+def _operation(schema: dict[str, Any], path: str, method: str, operation: dict[str, Any]) -> str:
+    lines = [f"<h2><code>{method.upper()} {html.escape(path)}</code></h2>"]
+    lines.append(f"<p>{html.escape(operation.get('description', ''))}</p>")
+    members = [(one["name"], one.get("description", "")) for one in operation.get("parameters", ())]
+    body = operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {})
+    body = body.get("items", body)
+    if "$ref" in body:
+        body = schema["components"]["schemas"][body["$ref"].rpartition("/")[2]]
+    required = body.get("required", ())
+    members += [
+        (name + (" (required)" if name in required else ""), one.get("description", ""))
+        for name, one in body.get("properties", {}).items()
+    ]
+    rows = "".join(f"<li><code>{html.escape(name)}</code> {html.escape(words)}</li>" for name, words in members)
+    return "".join(lines) + (f"<ul>{rows}</ul>" if rows else "")
+
+
+def _plain(title: str, inside: str) -> Response:
+    head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{title}</title>'
+    text = f'<!doctype html><html lang="en"><head>{head}<style>{_STYLE}</style></head><body><h1>{title}</h1>{inside}'
+    policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'"
+    return HTMLResponse(f"{text}</body></html>", headers=_SAFE | {"Content-Security-Policy": policy})
