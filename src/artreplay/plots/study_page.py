@@ -14,7 +14,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from artreplay.plots.study_view import MAX_JUDGED, RECENT, ArmRow, StudyView, view_of
+from artreplay.plots.study_view import MAX_JUDGED, RECENT, ArmRow, StudyView, Windows, view_of
 from artreplay.studies import Study
 from artreplay.whole_files import write_whole
 
@@ -314,7 +314,7 @@ def _more(view: StudyView) -> list[str]:
     """Write what few people look at, each under a line to click on."""
     parts = []
     if view.windows is not None:
-        parts.append(_details("The charts as a table", _chart_table(view)))
+        parts.append(_details("The charts as a table", _chart_table(view, view.windows)))
     if view.delays:
         words = ", ".join(f"{share} within {_duration(seconds)}" for share, seconds in view.delays)
         parts.append(_details("How late rewards come", f"<p>{words[0].upper()}{words[1:]}.</p>"))
@@ -342,9 +342,7 @@ def _action(action: Any) -> str:
     return ", ".join(map(str, action)) if isinstance(action, list) else str(action)
 
 
-def _chart_table(view: StudyView) -> str:
-    windows = view.windows
-    assert windows is not None
+def _chart_table(view: StudyView, windows: Windows) -> str:
     headings = ["until", "decisions", *map(_label, windows.names), "policy earns", "control earns"]
     rows = [
         [

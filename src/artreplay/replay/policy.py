@@ -259,17 +259,17 @@ class Policy:
         Parameters
         ----------
         history
-                The same rows, in the same order, with more rows after them.
+            The same rows, in the same order, with more rows after them.
 
-            The new rows join the journal now, after everything that was told. Any other change is refused with an error
-            that names the row. `drift` holds for new rows as well. If the log has allowances, the new rows bring their
-            own.
+        The new rows join the journal now, after everything that was told. Any other change is refused with an error
+        that names the row. `drift` holds for new rows as well. If the log has allowances, the new rows bring their
+        own.
 
-            >>> import artreplay as ar
-            >>> policy = ar.ArtificialReplay(ar.MonUCB(2, horizon=100), ar.History([0], [1.0]))
-            >>> policy.extend(ar.History([0, 1], [1.0, 0.0]))
-            >>> policy.used + policy.unused
-            2
+        >>> import artreplay as ar
+        >>> policy = ar.ArtificialReplay(ar.MonUCB(2, horizon=100), ar.History([0], [1.0]))
+        >>> policy.extend(ar.History([0, 1], [1.0, 0.0]))
+        >>> policy.used + policy.unused
+        2
         """
         fingerprint, before, base = self.fingerprint(), self.log, self.drive.base
         self._check_growth(history, fingerprint, before.is_totals, before.history)
