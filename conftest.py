@@ -25,7 +25,9 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a job that a shel
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Not modules with examples to run.
-collect_ignore = [f"tests/{part}/conftest.py" for part in ("cli", "compiling", "replay", "reproduction", "studies")]
+collect_ignore = [
+    f"tests/{part}/conftest.py" for part in ("cli", "compiling", "replay", "reproduction", "serving", "studies")
+]
 
 pytest.register_assert_rewrite("budget_kit", "exactness", "saving_kit")  # so that their asserts show values too
 
