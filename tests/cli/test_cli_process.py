@@ -51,6 +51,8 @@ HOW_A_LOG_IS_READ = {
     "until",
     "unknown",
     "drift",
+    "contexts",
+    "segments",
     "reward_range",
 }
 
@@ -61,7 +63,7 @@ def test_no_command_has_more_than_a_dozen_options_of_its_own() -> None:
             yield from commands(inner) if hasattr(inner, "commands") else [inner]
 
     for command in commands(typer.main.get_command(app)):
-        own = {option.name for option in command.params} - HOW_A_LOG_IS_READ
+        own = {one.name for one in command.params if one.param_type_name == "option"} - HOW_A_LOG_IS_READ
         assert len(own) <= 12, f"{command.name} has {sorted(own)}"
 
 

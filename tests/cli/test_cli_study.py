@@ -90,6 +90,14 @@ def test_settings_of_a_study(run: Run, refused: Refused, log: Path) -> None:
     assert run("study", "decide", WHERE, "--json").json["action"] in ARMS
 
 
+def test_a_decision_without_a_reward_counts_or_is_left_out(run: Run, refused: Refused, log: Path) -> None:
+    sentence = refused("study", "create", WHERE, log, *OPTIONS, "--wait", "2d", "--default", "nothing")
+    assert sentence == "--default must be a number, or discard, got 'nothing'"
+    run("study", "create", WHERE, log, *OPTIONS, "--wait", "2d", "--default", "discard")
+    with ar.Study.open(WHERE, read_only=True) as study:
+        assert study.settings()["on_timeout"] == "discard"
+
+
 def test_a_log_that_grows_or_moves(run: Run, refused: Refused, log: Path) -> None:
     run("index", log, "--output", "log.arh", *COLUMNS)
     run("study", "create", WHERE, "log.arh", "--horizon", 100, "--wait", "none")

@@ -7,7 +7,6 @@ import math
 from collections.abc import Mapping
 from typing import Annotated, Any, NamedTuple
 
-import pyarrow as pa
 import typer
 
 from artreplay.algorithms import KLUCB, ContextRegression
@@ -135,7 +134,11 @@ def _rows_of(path: str, contexts: Contexts) -> list[dict[str, Any]]:
 def _kind_of(contexts: Contexts, name: str) -> Any:
     """Return the type of a column that must be read as texts, even if all that a file has of it are digits."""
     is_text = any(isinstance(value, str) for value in contexts.categories.get(name, ()))
-    return pa.string() if is_text else None
+    if not is_text:
+        return None
+    import pyarrow as pa  # which --help does without
+
+    return pa.string()
 
 
 def context_in_words(context: Mapping[str, Any] | None) -> str:

@@ -99,10 +99,9 @@ def create(
     table: TableOption = None,
     csv: CsvOption = None,
     wait: WaitOption = None,
-    on_timeout: Annotated[
-        str, typer.Option(help="What happens after --wait without a reward: default or discard.")
-    ] = "default",
-    default: Annotated[float, typer.Option(help="The reward of a decision that got none in time.")] = 0.0,
+    default: Annotated[
+        str, typer.Option(help="The reward of a decision that got none in time, or discard to learn nothing from it.")
+    ] = "0",
     rewards: Annotated[
         str, typer.Option(help="What several rewards of one decision make: the first, the last, or their sum.")
     ] = "first",
@@ -136,7 +135,7 @@ def create(
         raise InvalidParameter(
             "--wait must say how long a reward may take, as in --wait 2d, or none if every decision is rewarded"
         )
-    settings: dict[str, Any] = {"wait": _duration(wait), "on_timeout": on_timeout, "default": default}
+    settings: dict[str, Any] = {"wait": _duration(wait), **_without_reward(default)}
     settings |= {"rewards": rewards, "holdout": holdout or 0.0}
     request = Request(
         log or "", columns, algorithm, parameters, arms or None, unknown, None, drift, tuple(names), tuple(within)
@@ -163,6 +162,16 @@ def create(
     with new:
         rows = "no log" if history is None else f"a log of {len(history):,} samples"
         show(f"{new.place}: {base if isinstance(base, str) else name_of(type(base))} over {_many(new)}, {rows}")
+
+
+def _without_reward(text: str) -> dict[str, Any]:
+    """Read what happens to a decision that got no reward in time."""
+    if text == "discard":
+        return {"on_timeout": "discard"}
+    try:
+        return {"on_timeout": "default", "default": float(text)}
+    except ValueError:
+        raise InvalidParameter(f"must be a number, or discard, got {text!r}", parameter="default") from None
 
 
 def _many(new: Study) -> str:
