@@ -180,6 +180,22 @@ def test_errors_are_those_of_a_study(tmp_path: Path) -> None:
         study.close()
 
 
+def test_closing_a_study_closes_the_connections_of_all_threads(tmp_path: Path) -> None:
+    with serving(colours(tmp_path / "colours.study")) as client:
+        study = ar.Study.connect(f"http://127.0.0.1:{client.port}/v1/studies/colours", timeout=20.0)
+        threads = [threading.Thread(target=study.decide) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        sockets = [connection.sock for connection in study._idle]
+        assert sockets
+        study.close()
+        assert [socket_.fileno() for socket_ in sockets] == [-1] * len(sockets)
+        assert study.decide().number == 5
+        study.close()
+
+
 def test_a_service_that_is_away_is_said_to_be_within_the_timeout() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         study = ar.Study.connect(f"http://127.0.0.1:{silent.getsockname()[1]}/v1/studies/colours", timeout=0.2)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
+import shutil
 from collections import Counter
 from datetime import timedelta
 
@@ -15,6 +16,7 @@ from study_kit import Clock, colours, timed
 import artreplay as ar
 from artreplay.errors import InvalidAction, InvalidParameter, StudyRefused, UnknownDecision
 from artreplay.studies import Decisions
+from artreplay.studies.study_databases import SQLiteJournal
 
 DAY = 86_400.0
 
@@ -207,6 +209,34 @@ def test_information_is_kept_exported_and_erased(tmp_path):
             assert b"erika" not in file.read_bytes()
     with ar.Study.open(place) as study:
         assert [one.info for one in study.decisions()] == [first.info, None]
+
+
+def test_several_things_are_erased_together_and_a_reader_only_delays_it(tmp_path):
+    with colours(tmp_path / "s") as study:
+        made = study.decide(count=3, info={"name": "Erika Mustermann"})
+        reader = study._journal.reader()
+        entries = reader.read()
+        next(entries)  # a long list of which more is to come
+        study.together(lambda inside: [inside.void(one.id, erase=True) for one in made])
+        assert [one.info for one in study.decisions()] == [None] * 3
+        entries.close()
+        reader.close()
+        study.decide()
+        assert not any(b"Mustermann" in file.read_bytes() for file in tmp_path.glob("s*"))
+
+
+def test_what_a_process_erased_before_it_was_killed_is_gone_when_the_study_is_opened(tmp_path, monkeypatch):
+    with colours(tmp_path / "s") as study:
+        decision = study.decide(info={"name": "Erika Mustermann"})
+    monkeypatch.setattr(SQLiteJournal, "_scrub", lambda self: False)
+    study = ar.Study.open(tmp_path / "s")
+    study.void(decision.id, erase=True)
+    for end in ("", "-wal"):
+        shutil.copy(tmp_path / f"s{end}", tmp_path / f"killed{end}")
+    study.close()
+    monkeypatch.undo()
+    with ar.Study.open(tmp_path / "killed"):
+        assert not any(b"Mustermann" in file.read_bytes() for file in tmp_path.glob("killed*"))
 
 
 @pytest.mark.parametrize("info", [{"x": "y" * 5000}, [1], {"x": math.nan}, {"x": object()}, "text"])

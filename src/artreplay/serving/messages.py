@@ -72,7 +72,7 @@ class RequestBody(Body):
 class VoidBody(RequestBody):
     """A decision to take out, by the request it was made for."""
 
-    erase: bool = Field(False, description="Whether to remove its subject and its info as well.")
+    erase: bool = Field(False, description="Whether to remove its subject, context and info as well.")
 
 
 class ObservationBody(RewardBody):

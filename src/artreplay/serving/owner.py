@@ -25,7 +25,6 @@ class WaitingCall(NamedTuple):
 
     work: Callable[[Study], Any]
     result: asyncio.Future[Any]
-    is_alone: bool  # whether it needs a commit of its own
 
 
 class Owner:
@@ -68,11 +67,11 @@ class Owner:
         self._waiting.put(None)
         self._thread.join()
 
-    async def call(self, work: Callable[[Study], T], is_alone: bool = False) -> T:
+    async def call(self, work: Callable[[Study], T]) -> T:
         """Do work with the study, and return its result once it is durable."""
         self._owned()
         result: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self._waiting.put(WaitingCall(work, result, is_alone))
+        self._waiting.put(WaitingCall(work, result))
         return await result
 
     def _owned(self) -> Study:
@@ -131,10 +130,6 @@ class Owner:
         """Do calls in one commit, and return the result or the error of each. What one does wrong is its own error."""
         study = self._owned()
         try:
-            if len(calls) == 1 and calls[0].is_alone:
-                return [_outcome(study, calls[0].work)]
-            if any(call.is_alone for call in calls):
-                return [outcome for call in calls for outcome in self._done([call])]
             return study.together(lambda inside: [_outcome(inside, call.work) for call in calls])
         except StudyUnavailable as error:
             return [error] * len(calls)

@@ -106,17 +106,16 @@ def study_routes(owners: Mapping[str, Owner]) -> APIRouter:
     @router.post("/{study}/decisions/{decision_id}/void", tags=["decisions"], **_DONE)
     async def void(
         study: Name, decision_id: DecisionId,
-        erase: Annotated[bool, Query(description="Whether to remove its subject and its info as well.")] = False,
+        erase: Annotated[bool, Query(description="Whether to remove its subject, context and info as well.")] = False,
     ) -> Response:  # fmt: skip
         """Take a decision out, together with its reward if it has one."""
-        await owner_of(study).call(lambda inside: inside.void(decision_id, erase=erase), is_alone=erase)
+        await owner_of(study).call(lambda inside: inside.void(decision_id, erase=erase))
         return Response(status_code=204)
 
     @router.post("/{study}/decisions/void", tags=["decisions"], **_DONE)
     async def void_request(study: Name, body: VoidBody) -> Response:
         """Take the decision of a request out, together with its reward if it has one."""
-        named = {"request_id": body.request_id, "erase": body.erase}
-        await owner_of(study).call(lambda inside: inside.void(**named), is_alone=body.erase)  # type: ignore[arg-type]
+        await owner_of(study).call(lambda inside: inside.void(request_id=body.request_id, erase=body.erase))
         return Response(status_code=204)
 
     @router.post("/{study}/observations", tags=["decisions"], **_DONE)

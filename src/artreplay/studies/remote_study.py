@@ -7,10 +7,11 @@ import json
 import math
 import os
 import shutil
-import threading
 import time
 import uuid
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Self, overload
@@ -35,8 +36,8 @@ MAX_ANSWER = 1 << 26  # bytes of an answer that is kept in memory
 class RemoteStudy:
     """A study of `artreplay serve`. `Study.connect` makes one.
 
-    Threads may share it, and each has its own connection. A call that gets no answer is repeated until `timeout` is
-    over. This is safe: the service knows a repeated request by its name.
+    Threads may share it: calls at the same time have a connection each. A call that gets no answer is repeated until
+    `timeout` is over. This is safe: the service knows a repeated request by its name.
     """
 
     def __init__(self, url: str, token: str | None, timeout: float) -> None:
@@ -57,7 +58,7 @@ class RemoteStudy:
         self._headers = {"Content-Type": "application/json", "Accept": "application/json"}
         if token is not None:
             self._headers["Authorization"] = f"Bearer {token}"
-        self._local = threading.local()
+        self._idle: deque[http.client.HTTPConnection] = deque()  # connections that no call uses now
 
     # -- decisions and what comes of them ---------------------------------------------------------------------------
 
@@ -188,8 +189,7 @@ class RemoteStudy:
 
     def export(self, path: str | os.PathLike[str]) -> None:
         """Write decisions and observations to a Parquet file here, one row for each unit."""
-        connection = self._connection(fresh=True)
-        connection.timeout = max(self._timeout, EXPORT_SECONDS)
+        connection = self._connection(max(self._timeout, EXPORT_SECONDS))
         try:
             connection.request("GET", f"{self._path}/export", headers=self._headers)
             answer = connection.getresponse()
@@ -199,12 +199,12 @@ class RemoteStudy:
         except (http.client.HTTPException, OSError) as error:
             raise StudyUnavailable(f"{self.place} cannot be read: {error}") from None
         finally:
-            self.close()
+            connection.close()
 
     def close(self) -> None:
-        """Close the connection of this thread. The next call makes a new one."""
-        connection, self._local.connection = getattr(self._local, "connection", None), None
-        if connection is not None:
+        """Close all connections. One that another thread still uses is closed when its call is over."""
+        idle, self._idle = self._idle, deque()
+        for connection in idle:
             connection.close()
 
     def __enter__(self) -> Self:
@@ -222,18 +222,26 @@ class RemoteStudy:
         """Send a request until it is answered, and return the answer or raise the error of the study."""
         data = None if body is None else json.dumps(body).encode()
         until, pause, last = time.monotonic() + self._timeout, 0.0, "no answer"
+        idle, has_failed = self._idle, False
         while (left := until - time.monotonic() - pause) > 0.0:
             time.sleep(pause)
             pause = max(FIRST_PAUSE, 2 * pause)
-            connection = self._connection(fresh=not is_repeatable)
+            connection = self._connection(left)
+            if is_repeatable and not has_failed:  # the service may have closed an idle connection
+                with suppress(IndexError):
+                    connection = idle.pop()
             try:
                 status, headers, got = _exchange(connection, method, self._path + path, data, self._headers, left)
             except (http.client.HTTPException, OSError) as error:
-                self.close()
-                last = str(error) or type(error).__name__
+                connection.close()
+                has_failed, last = True, str(error) or type(error).__name__
                 if not is_repeatable:
                     break
                 continue
+            if idle is self._idle:
+                idle.append(connection)
+            else:  # the study was closed meanwhile
+                connection.close()
             if status != 503:
                 if status >= 400:
                     raise _error(status, got, self.place)
@@ -244,15 +252,10 @@ class RemoteStudy:
                 break
         raise StudyUnavailable(f"{self.place} did not answer within {self._timeout:g} seconds: {last}")
 
-    def _connection(self, fresh: bool) -> http.client.HTTPConnection:
-        """Return the connection of this thread, or a new one."""
-        connection: http.client.HTTPConnection | None = getattr(self._local, "connection", None)
-        if connection is None or fresh:
-            self.close()
-            kind = http.client.HTTPSConnection if self._parts.scheme == "https" else http.client.HTTPConnection
-            connection = kind(self._parts.hostname or "", self._parts.port, timeout=self._timeout)
-            self._local.connection = connection
-        return connection
+    def _connection(self, seconds: float) -> http.client.HTTPConnection:
+        """Return a new connection."""
+        kind = http.client.HTTPSConnection if self._parts.scheme == "https" else http.client.HTTPConnection
+        return kind(self._parts.hostname or "", self._parts.port, timeout=seconds)
 
 
 def _exchange(

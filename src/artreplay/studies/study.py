@@ -434,8 +434,6 @@ class Study(StudyViews):
         """
         which = _checked_ids(decision_id, request_id)
         self._share(lambda state: deciding.void(state, *which, erase))
-        if erase:
-            self._read(lambda state: state.journal.scrub())
 
     def observe(
         self,

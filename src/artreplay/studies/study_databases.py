@@ -132,10 +132,18 @@ class SQLiteJournal(Journal):
             raise InvalidFile(f"is damaged: {words[0]}", file=self.name)
         return super().check_entries(until)
 
-    def scrub(self) -> None:
-        """Empty the log of writes, in which old pages are left."""
-        if self._is_file:
-            self.query("PRAGMA wal_checkpoint(TRUNCATE)")
+    def _scrub(self) -> bool:
+        """Empty the log of writes, in which old pages are left. That does not work while someone reads a long list."""
+        if not self._is_file or self._connection is None:
+            return not self._is_file
+        with contextlib.suppress(sqlite3.Error):  # what was written is durable, whatever happens here
+            self._connection.execute("PRAGMA busy_timeout = 0")
+            try:
+                (is_busy, *_) = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+                return not is_busy
+            finally:
+                self._connection.execute(f"PRAGMA busy_timeout = {1000 * BUSY_SECONDS:.0f}")
+        return False
 
     def failed(self, what: str, error: BaseException) -> None:
         """Report the error of opening the file, because opening it for writing writes as well."""

@@ -113,6 +113,7 @@ class Journal:
         self.read_only = read_only
         self.in_transaction = False
         self.epoch = -1  # the number of owners so far, as this owner found it when it took over
+        self._is_scrubbed = False  # a process that was killed may have left what it had erased
         self._connection: Any = None
         self._reading, self._writing = Sentence(self, "read"), Sentence(self, "written")
         _JOURNALS.add(self)
@@ -177,6 +178,7 @@ class Journal:
     def rewrite(self, entry: Entry) -> None:
         """Replace the body of an entry, which is how personal data are erased. Everything else stays as it is."""
         self.run("UPDATE entry SET body = ?, crc = ? WHERE seq = ?", entry.body, checksum(entry), entry.seq)
+        self._is_scrubbed = False
 
     def snapshot(self, kind: str) -> tuple[int, bytes] | None:
         """Return the newest undamaged snapshot of a kind, with the number of the last entry in it."""
@@ -229,6 +231,8 @@ class Journal:
                 self._check_place()
                 self._executed("COMMIT", ())
                 self.in_transaction = False
+        if not (self._is_scrubbed or self.read_only):
+            self._is_scrubbed = self._scrub()
 
     def undo(self) -> None:
         """Undo what was not committed, by closing the connection. The next call makes a new one."""
@@ -319,8 +323,9 @@ class Journal:
         """Return a second connection for reading, or None if there can be only one."""
         raise NotImplementedError
 
-    def scrub(self) -> None:
-        """Make sure that nothing of what was erased is left in the files."""
+    def _scrub(self) -> bool:
+        """Leave nothing in the files of what was erased. If that did not work, the next commit tries again."""
+        return True
 
     def leave_to_parent(self) -> None:
         """Let go of everything that belongs to the parent, in a process that was forked from it."""
