@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import random
 from pathlib import Path
 
@@ -100,6 +101,26 @@ def test_a_study_with_segments_takes_a_log_that_has_grown(run: Run, shop: Path) 
     assert run("study", "extend", "s.study", shop).out == "s.study has a log of 301 samples\n"
 
 
+@pytest.mark.parametrize("segments", [(), ("--segments", "country")])
+def test_a_study_takes_scales_and_categories_again(
+    run: Run, shop: Path, folder: Path, segments: tuple[str, ...]
+) -> None:
+    algorithm = ("--algorithm", "kl-ucb", "--horizon", 500) if segments else ()
+    contexts = ("--context", "age,country", *segments)
+    run("study", "create", "s.study", shop, *COLUMNS, *contexts, *algorithm, "--wait", "none")
+    for country in ("BE", "DE", "BE"):
+        run("study", "decide", "s.study", "--at", json.dumps({"age": 95, "country": country}))
+    run("study", "observe", "s.study", "red", 1, "--at", '{"age": 7, "country": "LU"}')
+    assert run("study", "change", "s.study", *contexts).out == "s.study is changed\n"
+    history = python_log(shop)
+    ages = [*history.contexts["age"].to_pylist(), 95, 95, 95, 7]
+    countries = [*history.contexts["country"].to_pylist(), "BE", "DE", "BE", "LU"]
+    expected = ar.Contexts.from_table({"age": ages, "country": countries}, segments=["country"] if segments else [])
+    with ar.Study.open(folder / "s.study") as study:
+        assert study.base.contexts == expected
+    assert run("study", "decide", "s.study", "--at", '{"age": 40, "country": "BE"}').code == 0
+
+
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
@@ -126,6 +147,10 @@ def test_studies_refuse_by_the_option_too(run: Run, refused: Refused, shop: Path
     assert "--at must be left out" in refused("study", "decide", "plain.study", *WHERE)
     assert "--at must be an object" in refused("study", "observe", "s.study", "red", 1, "--at", "rows.csv")
     assert "--count must be left out" in refused("study", "decide", "s.study", "--at", "rows.csv", "--count", 2)
+    assert "--context must name contexts of the study, which are 'age', 'country', got 'size'" in refused(
+        "study", "change", "s.study", "--context", "age,size"
+    )
+    assert "--context must be left out" in refused("study", "change", "plain.study", "--context", "age")
     assert "--context needs a log" in refused("study", "create", "t", "--arms", "a,b", "--context", "age")
 
 

@@ -18,6 +18,7 @@ from artreplay.history import Contexts, Totals
 from artreplay.history.context_columns import as_contexts
 from artreplay.history.parquet import is_laid_out
 from artreplay.history.sources import find_source
+from artreplay.studies import Study
 
 ContextOption = Annotated[
     list[str] | None,
@@ -86,6 +87,28 @@ def contexts_of_log(request: Request, log: LogArgument) -> Contexts:
         )
     with errors_in(file=place_of(request.log)):
         return Contexts.from_table({name: table.column(name) for name in request.contexts}, segments=request.segments)
+
+
+def contexts_taken_again(opened: Study, names: list[str], segments: list[str]) -> Contexts:
+    """Take contexts from the log of a study as it is now, and from all that the study was asked for or told since."""
+    known: Contexts | None = opened.base.contexts
+    if known is None:
+        raise InvalidParameter("must be left out, because the study has no contexts to change", parameter="contexts")
+    history = opened.policy.log.history
+    log = None if isinstance(history, Totals) else history.contexts
+    logged: dict[str, list[Any]] = {} if log is None else log.to_pydict()
+    for name in names:
+        if name not in logged and name not in known.columns:
+            there = ", ".join(map(repr, dict.fromkeys([*logged, *known.columns])))
+            raise InvalidParameter(
+                f"must name contexts of the study, which are {there}, got {name!r}", parameter="contexts"
+            )
+    since = [row["context"] for row in opened.rows() if row["context"] is not None]
+    absent = [None] * (0 if log is None else len(log))
+    table = {name: logged.get(name, absent) + [one.get(name) for one in since] for name in names}
+    categories = [name for name in names if name in known.categories]
+    options: dict[str, Any] = {"segments": segments, "cosines": known.cosines, "seed": known.seed}
+    return Contexts.from_table(table, categories=categories, **options)
 
 
 def read_at(text: str, contexts: Contexts | None) -> At:

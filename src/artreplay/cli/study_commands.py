@@ -29,6 +29,7 @@ from artreplay.cli.context_arguments import (
     columns_to_open,
     context_columns_of,
     context_in_words,
+    contexts_taken_again,
 )
 from artreplay.cli.labelled_arms import ArmsByText
 from artreplay.cli.log_arguments import column_of_arms, csv_of, place_of, read_log, split_labels
@@ -355,6 +356,8 @@ def change(
     default: Annotated[float | None, typer.Option(help="The reward of a decision that got none in time.")] = None,
     holdout: HoldoutOption = None,
     control: ControlOption = None,
+    contexts: ContextOption = None,
+    segments: SegmentsOption = None,
     reset_clock: Annotated[
         bool, typer.Option("--reset-clock", help="Go on from the present time, after a clock was wrong.")
     ] = False,
@@ -362,8 +365,10 @@ def change(
 ) -> None:
     """Change the settings of a study for decisions to come.
 
-    Another horizon or drift, or other unknown arms, fold its whole journal again.
+    Another horizon or drift, other unknown arms, or other contexts fold its whole journal again. Scales and categories
+    of contexts are taken again from the log as it is now, and from what the study was asked for since.
     """
+    names, within = context_columns_of(contexts, segments)
     with Study.open(place, algorithm=algorithm) as opened:
         base = opened.base
         labels = {str(label): label for label in getattr(base, "arms", ())}
@@ -376,6 +381,8 @@ def change(
             settings["wait"] = _duration(wait)
         if horizon is not None:
             settings["horizon"] = horizon
+        if names:
+            settings["contexts"] = contexts_taken_again(opened, names, within)
         if reset_clock:
             opened.reset_clock()
         opened.change(**settings)
