@@ -1,4 +1,4 @@
-"""Makes the examples of docs/log-worth.md: a drawn log, what the commands say of it, and their figures.
+"""Makes the examples of docs/log-worth.md: drawn logs, what the commands say of them, and their figures.
 
 python docs/log_worth.py
 """
@@ -19,7 +19,15 @@ PAGE = HERE / "log-worth.md"
 SHOWN = re.compile(r"(```\n\$ artreplay [^\n]*\n)(.*?)(```)", re.DOTALL)
 
 
-def draw_log(path: Path) -> None:
+def draw_logs(folder: Path) -> list[Path]:
+    """The logs of the page, as files."""
+    logs = {folder / "banners.csv": draw_banners(), folder / "clicks.csv": draw_clicks()}
+    for path, log in logs.items():
+        pa.csv.write_csv(log, path)
+    return list(logs)
+
+
+def draw_banners() -> pa.Table:
     """20,000 impressions of 12 banners with 2 to 9 % clicks, chosen with probabilities that were logged."""
     rng = np.random.default_rng(1)
     rates = np.linspace(0.02, 0.09, 12)
@@ -27,8 +35,16 @@ def draw_log(path: Path) -> None:
     banners = rng.choice(12, 20_000, p=chances)
     names = np.array([f"banner-{letter}" for letter in "abcdefghijkl"])
     clicks = (rng.random(20_000) < rates[banners]).astype(int)
-    table = pa.table({"banner": names[banners], "click": clicks, "chance": chances[banners]})
-    pa.csv.write_csv(table, path)
+    return pa.table({"banner": names[banners], "click": clicks, "chance": chances[banners]})
+
+
+def draw_clicks() -> pa.Table:
+    """6,000 impressions of three arms. The worst was shown mostly at position 1, where people click most."""
+    rng = np.random.default_rng(2)
+    position, age = rng.integers(1, 4, size=6000), rng.integers(18, 70, size=6000)
+    arms = np.where((position == 1) & (rng.random(6000) < 0.8), 0, rng.integers(3, size=6000))
+    rates = np.array([0.05, 0.06, 0.08])[arms] + np.array([0.2, 0.06, 0.0])[position - 1]
+    return pa.table({"arm": arms, "click": (rng.random(6000) < rates).astype(int), "position": position, "age": age})
 
 
 def output(command: str) -> str:
@@ -41,15 +57,15 @@ def output(command: str) -> str:
 
 def main() -> None:
     """Run every command that the page shows, and put what it prints below it."""
-    log = HERE / "banners.csv"
-    draw_log(log)
+    logs = draw_logs(HERE)
     try:
         page = SHOWN.sub(
             lambda found: found[1] + output(found[1].splitlines()[1].removeprefix("$ artreplay ")) + found[3],
             PAGE.read_text(encoding="utf-8"),
         )
     finally:
-        log.unlink()
+        for log in logs:
+            log.unlink()
     PAGE.write_text(page, encoding="utf-8")
 
 

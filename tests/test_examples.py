@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -39,6 +40,14 @@ def test_example(script: Path, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip()
     assert done.stderr == ""
+
+
+@pytest.mark.long
+def test_the_readme_says_what_the_example_over_points_prints(tmp_path: Path) -> None:
+    command = [sys.executable, ROOT / "examples/04_metric_bandit.py"]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path).stdout
+    (said,) = re.findall(r"has read (\d+ of [\d,]+) rows", (ROOT / "README.md").read_text(encoding="utf-8"))
+    assert f"used    {said} samples" in printed
 
 
 @pytest.mark.long
