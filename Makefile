@@ -17,7 +17,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1  # of linear algebra: the
 BESIDE = $(MAKE) --no-print-directory types layers > $(VENV)/beside.log 2>&1 & beside=$$!;
 BOTH = tests=$$?; wait $$beside; beside=$$?; cat $(VENV)/beside.log; test $$tests = 0 -a $$beside = 0
 
-.PHONY: demo reproduce numbers test test-pythons test-all lint types layers bench bench-peers bench-contexts bench-decisions bench-intervals bench-patrol bench-space bench-stores bench-large bench-study bench-serve clean
+.PHONY: demo reproduce numbers test test-pythons test-all lint types layers bench bench-peers bench-contexts bench-decisions bench-intervals bench-patrol bench-space bench-stores bench-large bench-study bench-serve kill-service clean
 
 demo: $(VENV)/.core
 	$(BIN)/artreplay demo
@@ -96,6 +96,10 @@ bench-study: .venv-optuna/.ready
 bench-serve: $(VENV)/.serve
 	ARMS=$(ARMS) SECONDS=$(SECONDS) TURNS=$(TURNS) $(BIN)/python benchmarks/serve.py
 	$(BIN)/python benchmarks/decision_tables.py
+
+# kill -9 of the service under the load of 64 clients: nothing that they were told is lost. Takes about a quarter of an hour.
+kill-service: $(VENV)/.dev
+	KILLS=$(or $(KILLS),300) $(BIN)/python -m pytest -m long tests/serving/test_service_trouble.py -k survives_a_kill
 
 $(VENV)/.serve: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(PIP) -e '.[serve,sql]' pgserver psycopg_pool

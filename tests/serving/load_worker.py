@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import threading
+import time
 from typing import Any
 
 from service_kit import Client
+
+import artreplay as ar
 
 
 class Load:
@@ -33,7 +36,8 @@ class Load:
                 turn += 1
                 request = f"{name} {turn}"
                 answer = client.ask("POST", "/v1/studies/colours/decisions", {"request_id": request})
-                if answer.status == 503:
+                if answer.status == 503:  # it may have happened all the same
+                    time.sleep(0.02)
                     continue
                 if answer.status != 201:
                     self.failures.append(answer)
@@ -49,3 +53,23 @@ class Load:
             pass
         finally:
             client.close()
+
+
+def assert_acknowledged(load: Load, place: str) -> None:
+    """What was acknowledged is there once, and the next decision is that of a fresh fold."""
+    assert load.failures == []
+    assert load.decided
+    with ar.Study.open(place) as study:
+        rows = [row for row in study.rows() if row["decision_id"] is not None]
+        by_request = {row["request_id"]: row for row in rows}
+        assert len(by_request) == len(rows)
+        for request, id_ in load.decided.items():
+            assert by_request[request]["decision_id"] == id_
+            if id_ in load.rewarded:
+                assert by_request[request]["reward"] == load.rewarded[id_]
+        state = study._ready()
+        ours = state.fold().decide(state.counts["decisions"], None)
+        state.forget_fold()
+        state.journal.drop_snapshots("policy")
+        state.journal.drop_snapshots("state")
+        assert state.fold().decide(state.counts["decisions"], None) == ours

@@ -16,11 +16,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-import uvicorn
-
 import artreplay as ar
 from artreplay.serving.access import Tokens
-from artreplay.serving.service import make_app, owners_of
+from artreplay.serving.service import make_app, owners_of, server_of
 
 COLOURS = ["red", "blue", "green"]
 SECONDS = 30.0
@@ -77,7 +75,8 @@ def serving(*places: str, tokens: str = "") -> Iterator[Client]:
     for owner in owners.values():
         owner.own(SECONDS)
     app = make_app(owners, Tokens.parse(tokens) if tokens else Tokens({}))
-    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="critical", lifespan="on", timeout_keep_alive=75))
+    server = server_of(app)
+    server.config.port = 0
     thread = threading.Thread(target=server.run)
     thread.start()
     until = time.monotonic() + SECONDS

@@ -25,6 +25,7 @@ from artreplay.serving.owner import Owner
 from artreplay.serving.page_routes import LivePage, page_routes
 from artreplay.serving.personalizer import PersonalizerPaths
 from artreplay.serving.problems import JSON, PERSONALIZER, Problem, answer_to, malformed
+from artreplay.serving.prompt_clients import PromptProtocol
 from artreplay.serving.study_metrics import ServiceMetrics
 from artreplay.serving.study_routes import study_routes
 from artreplay.studies.study_databases import IN_MEMORY
@@ -163,10 +164,7 @@ def run_service(
         _raise_file_limit()
         listener = _listening(host, port)
         app = make_app(owners, tokens or Tokens({}), adds_arms)
-        config = uvicorn.Config(
-            app, log_level="warning", access_log=False, server_header=False, lifespan="on", backlog=BACKLOG,
-            timeout_keep_alive=KEEP_SECONDS, timeout_graceful_shutdown=int(STOP_SECONDS),
-        )  # fmt: skip
+        server = server_of(app)
     except BaseException:
         for owner in opened:
             owner.give_up()
@@ -175,7 +173,16 @@ def run_service(
         "serving %s on http://%s:%s", ", ".join(owners), host, listener.getsockname()[1]
     )
     signal.signal(signal.SIGTERM, lambda *_: None)  # uvicorn stops on it, and afterwards hands it on to this handler
-    uvicorn.Server(config).run(sockets=[listener])
+    server.run(sockets=[listener])
+
+
+def server_of(app: Any) -> uvicorn.Server:
+    """Return a server for an application, which does not wait for slow clients."""
+    config = uvicorn.Config(
+        app, log_level="warning", access_log=False, server_header=False, lifespan="on", backlog=BACKLOG,
+        http=PromptProtocol, timeout_keep_alive=KEEP_SECONDS, timeout_graceful_shutdown=int(STOP_SECONDS),
+    )  # fmt: skip
+    return uvicorn.Server(config)
 
 
 def _listening(host: str, port: int) -> socket.socket:

@@ -137,13 +137,13 @@ def study_routes(owners: Mapping[str, Owner]) -> APIRouter:
     @router.get("/{study}", tags=["looking"])
     async def facts(study: Name) -> Response:
         """Show a study: its algorithm, its settings, and how many decisions are in which state."""
-        found = await owner_of(study).call(lambda inside: inside.facts() | {"settings": inside.settings()})
+        found = await owner_of(study).look(lambda inside: inside.facts() | {"settings": inside.settings()})
         return JSON({"name": study} | found)
 
     @router.get("/{study}/arms", tags=["looking"])
     async def arms(study: Name) -> Response:
         """List the arms in order, retired ones as well."""
-        return JSON({"arms": [arm_as_json(arm) for arm in await owner_of(study).call(lambda inside: inside.arms())]})
+        return JSON({"arms": [arm_as_json(arm) for arm in await owner_of(study).look(lambda inside: inside.arms())]})
 
     @router.get("/{study}/decisions/{decision_id}", tags=["looking"], response_model=DecisionJson)
     async def decision(study: Name, decision_id: DecisionId) -> Response:

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 from artreplay.algorithms import checked_reward
 from artreplay.errors import (
     InvalidAction,
-    InvalidFile,
     InvalidParameter,
     StudyRefused,
     UnknownDecision,
@@ -320,7 +319,7 @@ def _number_of_request(state: StudyState, request: str) -> int:
 def _as_it_stands(state: StudyState, number: int) -> tuple[Decision, Entry | None]:
     for _, decision, outcome in stories(state.journal.read(decision=number), state.arms):
         return decision, outcome
-    raise InvalidFile(f"is damaged: its journal has no decision {number}", file=state.journal.name)
+    raise state.journal.damage(f"its journal has no decision {number}")
 
 
 def _checked_value(state: StudyState, action: Action, value: Any, is_part: bool = True) -> Value:

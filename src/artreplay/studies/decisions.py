@@ -127,8 +127,10 @@ def every_story(
     while True:
         part = stories(journal.read(by_decision=True, decisions=(after + 1, after + PART), until=until), arms)
         is_last = True
-        for story in part:
-            is_last = story[1].number < after + PART
+        for number, story in enumerate(part, after + 1):
+            if story[1].number != number:
+                raise journal.damage(f"its journal has no decision {number}")
+            is_last = number < after + PART
             yield story
         if is_last:
             return

@@ -167,7 +167,7 @@ def algorithm_in(journal: Journal) -> str:
     """Return the name of the algorithm of a study, or the place of the function that makes it."""
     for entry in journal.read(kinds=("settings",)):
         return Settings.from_json(entry.body or "").algorithm
-    raise InvalidFile("is damaged: its journal has no settings", file=journal.name)
+    raise journal.damage("its journal has no settings")
 
 
 def _encoded(value: object) -> Any:

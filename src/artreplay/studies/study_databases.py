@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from artreplay.addresses import check_address, for_libpq, is_address, is_postgres, without_password, words_of
-from artreplay.errors import InvalidFile, InvalidParameter
+from artreplay.errors import InvalidParameter
 from artreplay.optional_packages import needed
 from artreplay.studies.study_journal import Journal, Sentence
 from artreplay.whole_files import private_opener
@@ -129,7 +129,7 @@ class SQLiteJournal(Journal):
         """Check the entries, and the pages and indexes of the file as well."""
         words = [row[0] for row in self.query("PRAGMA integrity_check(1)")]
         if words != ["ok"]:
-            raise InvalidFile(f"is damaged: {words[0]}", file=self.name)
+            raise self.damage(words[0])
         return super().check_entries(until)
 
     def _scrub(self) -> bool:

@@ -172,8 +172,17 @@ class Journal:
                 except (TypeError, struct.error):  # a column that must hold a number does not
                     is_whole = False
                 if not is_whole:
-                    raise InvalidFile(f"is damaged: entry {row[0]} of its journal has changed", file=self.name)
+                    raise self.damage(f"entry {row[0]} of its journal has changed")
                 yield new(Entry, row)
+
+    def damage(self, words: str) -> InvalidFile:
+        """Return the error of a journal in which something has changed."""
+        return InvalidFile(f"is damaged: {words}", file=self.name)
+
+    def count_rows(self, after: int, before: int) -> int:
+        """Count the entries with rows of the log between two entries."""
+        statement = "SELECT COUNT(*) FROM entry WHERE kind = 'rows' AND seq > ? AND seq < ?"
+        return int(self.query(statement, after, before)[0][0])
 
     def rewrite(self, entry: Entry) -> None:
         """Replace the body of an entry, which is how personal data are erased. Everything else stays as it is."""
@@ -309,10 +318,10 @@ class Journal:
         seq = 0
         for entry in self.read(until=until):
             if entry.seq != seq + 1:
-                raise InvalidFile(f"is damaged: entry {seq + 1} of its journal is missing", file=self.name)
+                raise self.damage(f"entry {seq + 1} of its journal is missing")
             seq = entry.seq
         if seq != until:
-            raise InvalidFile(f"is damaged: entry {seq + 1} of its journal is missing", file=self.name)
+            raise self.damage(f"entry {seq + 1} of its journal is missing")
         return seq
 
     def exists(self) -> bool:

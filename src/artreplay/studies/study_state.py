@@ -76,9 +76,11 @@ class StudyState:
     def catch_up(self) -> None:
         """Take what this process or another has added to the journal."""
         for entry in self.journal.read(self.seq, [kind for kind in self._TAKE if kind != "rows"]):
+            if entry.seq != self.seq + 1 and self.journal.count_rows(self.seq, entry.seq) != entry.seq - self.seq - 1:
+                raise self._damaged(entry)
             self.take(entry)
         if not hasattr(self, "settings"):
-            raise InvalidFile("is damaged: its journal has no settings", file=self.journal.name)
+            raise self.journal.damage("its journal has no settings")
 
     # -- snapshots ------------------------------------------------------------------------------------------------
 
@@ -100,6 +102,9 @@ class StudyState:
             entries = {
                 number: one for number in numbers for one in self.journal.read(kinds=("decision",), decision=number)
             }
+        for number in numbers:
+            if number not in entries:
+                raise self.journal.damage(f"its journal has no decision {number}")
         for number, due in state["open"]:
             self._remember(entries[number]._replace(due=due))
         for number in state["deferred"]:
@@ -323,7 +328,7 @@ class StudyState:
         return entry.unit
 
     def _damaged(self, entry: Entry) -> InvalidFile:
-        return InvalidFile(f"is damaged: entry {entry.seq} of its journal does not fit", file=self.journal.name)
+        return self.journal.damage(f"entry {entry.seq} of its journal does not fit")
 
     _TAKE: dict[str, Callable[[StudyState, Entry], None]] = {  # noqa: RUF012 - in the order of how often they come
         "decision": _take_decision,

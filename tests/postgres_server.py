@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import artreplay as ar
@@ -25,6 +26,23 @@ def running_server() -> Iterator[str]:
             yield server.get_uri()
         finally:
             server.cleanup()
+
+
+@contextmanager
+def stopped(address: str, how: str) -> Iterator[None]:
+    """Stop a server of `running_server` for a while: "fast" as an administrator does, or "immediate" as a power cut."""
+    import pgserver
+    import psycopg
+    from pgserver._commands import pg_ctl
+
+    with psycopg.connect(address) as connection:
+        (folder,) = connection.execute("SHOW data_directory").fetchone() or ()
+    server = pgserver.get_server(folder)
+    pg_ctl(["-w", "-m", how, "stop"], pgdata=server.pgdata, user=server.system_user)
+    try:
+        yield
+    finally:
+        server.ensure_postgres_running()
 
 
 def execute(address: str, *statements: str) -> None:
