@@ -16,7 +16,6 @@ from bases import CERTIFIED, EXACT, small
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from journals import DriftOracle, Oracle, play
-from postgres_server import COLUMNS, earned, execute, fill, opened, running_server
 from store_logs import Log, played, random_log, stands
 from test_stores import OwnMean
 
@@ -24,6 +23,7 @@ import artreplay as ar
 from artreplay.errors import ChangedHistory, InvalidFile, InvalidHistory, InvalidParameter
 from artreplay.history.postgres import PostgresLog
 from artreplay.replay import reader
+from postgres_server import COLUMNS, earned, execute, fill, opened, running_server
 
 pytestmark = [pytest.mark.long]
 

@@ -12,11 +12,11 @@ import psycopg
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from postgres_server import execute, fill, running_server
 
 import artreplay as ar
 from artreplay.cli import main
 from command_kit import Refused, Run, refusing, running
+from postgres_server import execute, fill, running_server
 
 pytestmark = pytest.mark.long
 COLUMNS = ("--unit", "arm", "--reward", "click", "--order", "seq")

@@ -9,12 +9,12 @@ import pytest
 from bases import EXACT
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from postgres_server import COLUMNS, earned, fill, opened, running_server
 from psycopg.rows import dict_row
 from store_logs import Log, played, random_log, stands
 
 import artreplay as ar
 from artreplay.errors import InvalidFile, InvalidHistory
+from postgres_server import COLUMNS, earned, fill, opened, running_server
 
 pytestmark = pytest.mark.long
 

@@ -14,7 +14,6 @@ import psycopg
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from postgres_server import earned, execute, running_server
 
 import artreplay as ar
 from artreplay.errors import ChangedHistory, InvalidFile, InvalidHistory, InvalidParameter
@@ -22,6 +21,7 @@ from artreplay.history.log_protocol import NextRows
 from artreplay.history.postgres import PostgresLog, Table, postgres_log, table
 from artreplay.history.sources import Columns
 from artreplay.history.stored_log import StoredLog
+from postgres_server import earned, execute, running_server
 
 pytestmark = pytest.mark.long
 COLUMNS = Columns("arm", "click", order="seq")

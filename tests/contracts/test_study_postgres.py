@@ -13,12 +13,12 @@ import pytest
 from bases import CERTIFIED, EXACT
 from journals import Shelf
 from point_bases import EXACT_POINTS
-from postgres_server import execute, fill, opened, running_server
 from store_logs import random_log
 from study_journals import live
 
 import artreplay as ar
 from artreplay.errors import InvalidParameter, StudyRefused, StudyUnavailable
+from postgres_server import execute, fill, opened, running_server
 
 pytestmark = pytest.mark.long
 
