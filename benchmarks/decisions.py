@@ -186,11 +186,24 @@ LOGS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
+def one_fell(means: Any, rng: Any) -> Any:
+    """An arm of the log was twice as good as the best of today."""
+    wrong = means.copy()
+    wrong[rng.integers(len(means))] = 2.0 * means.max()
+    return wrong
+
+
+CLICKS: dict[str, Callable[[Any, Any], Any]] = {
+    "clicks, .5 to 5 %: honest": lambda means, rng: means,
+    "clicks, .5 to 5 %: one arm was twice the best": one_fell,
+}
+
+
 def wrong_world(kind: str, seed: int, k: int = 10, h: int = 10_000) -> tuple[Any, ar.History]:
     """True means, and a log of other ones."""
     rng = np.random.default_rng([3, seed])
-    means = rng.random(k)
-    return means, drawn_log(rng, LOGS[kind](means, rng), h)
+    means = rng.uniform(0.005, 0.05, k) if kind in CLICKS else rng.random(k)
+    return means, drawn_log(rng, (LOGS | CLICKS)[kind](means, rng), h)
 
 
 def stale() -> Iterator[Result]:
@@ -216,7 +229,7 @@ def stale() -> Iterator[Result]:
 def alarms() -> Iterator[Result]:
     """In what share of worlds a contradiction is found; `regret` is that share here, `read` how many arms it names."""
     k, t, h = 10, 10_000, 10_000
-    for kind in LOGS:
+    for kind in LOGS | CLICKS:
         named = []
         for seed in range(worlds(40)):
             means, log = wrong_world(kind, seed)
@@ -362,7 +375,7 @@ GROUPS = {"trust": ("stale", "alarms", "poisoned")}
 
 def place_of(row: dict[str, Any]) -> tuple[int, ...]:
     """Where a line stands among those of its part: by what is wrong with the log, then by algorithm."""
-    settings = [*LOGS, *ATTACKS]
+    settings = [*LOGS, *CLICKS, *ATTACKS]
     first = settings.index(row["setting"]) if row["setting"] in settings else 0
     order = (*INDICES, *CERTIFIED)
     known = [number for number, name in enumerate(order) if row["algorithm"].startswith(name)]

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 import artreplay as ar
 from artreplay.plots.study_page import content_policy, main_of, page_of
-from artreplay.plots.study_view import interval, view_of
+from artreplay.algorithms.bounds import likelihood_interval
+from artreplay.plots.study_view import LIKELIHOOD_95, view_of
 from artreplay.studies.decision_columns import DecisionColumns
 from browser import browsing, find_browser
 from real_parts import needed
@@ -145,12 +146,12 @@ def test_what_seems_to_be_wrong_stands_above_everything() -> None:
 @given(st.lists(st.tuples(st.integers(0, 200), st.integers(1, 200)), min_size=1, max_size=5))
 def test_an_interval_lies_in_the_range_and_holds_the_mean(pairs: list[tuple[int, int]]) -> None:
     means = np.array([min(won, n) / n for won, n in pairs])
-    low, high = interval(means, np.array([n for _, n in pairs]))
+    low, high = likelihood_interval(means, np.array([n for _, n in pairs]), LIKELIHOOD_95)
     assert (low >= 0.0).all()
     assert (high <= 1.0).all()
     assert (low <= means).all()
     assert (means <= high).all()
-    narrow_low, narrow_high = interval(means, np.array([100 * n for _, n in pairs]))
+    narrow_low, narrow_high = likelihood_interval(means, np.array([100 * n for _, n in pairs]), LIKELIHOOD_95)
     assert (narrow_high - narrow_low <= high - low + 1e-9).all()
 
 

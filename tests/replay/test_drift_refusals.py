@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import artreplay as ar
+from artreplay.algorithms.bounds import likelihood_interval
 from artreplay.errors import ChangedHistory, InvalidHistory, InvalidParameter
 from artreplay.history.sources.parts import joined
 
@@ -276,9 +277,10 @@ def test_contradictions_are_what_chance_does_not_explain(tmp_path):
     (found,) = noticed
     assert (found.unit, found.logged_mean, found.logged_count) == (0, pytest.approx(1.0), 100)
     assert (found.online_mean, found.online_count) == (0.0, policy.rounds)
-    gap = math.sqrt(math.log(1000) / 2 / policy.rounds) + math.sqrt(math.log(1000) / 200)
-    before = math.sqrt(math.log(1000) / 2 / (policy.rounds - 1)) + math.sqrt(math.log(1000) / 200)
-    assert gap < 0.5 <= before  # half of the range: noticed at the first sample that chance does not explain
+    # Of n rewards of 0, the true mean may be as high as 1 − .001^(1/n). Half of the range, 100 times, may be .5 − .18.
+    now, before = (1.0 - 0.001 ** (1.0 / n) for n in (policy.rounds, policy.rounds - 1))
+    (lowest,), _ = likelihood_interval(np.array([0.5]), np.array([100]), math.log(1000.0))
+    assert now < lowest <= before  # noticed at the first sample that chance does not explain
     assert str(found).startswith("0 earned 0 on average in")
     policy.save(tmp_path / "policy")
     again = ar.load(tmp_path / "policy", log)
@@ -306,6 +308,19 @@ def test_what_a_base_was_shown_before_is_not_taken_for_the_log(drift, tmp_path):
     for _ in range(60):
         nothing_logged.tell(0, 1.0)
     assert nothing_logged.contradictions() == []
+
+
+def test_contradictions_are_noticed_at_click_rates_and_not_by_chance():
+    """An arm that fell from 11 % to 2 % is found, and of 400 arms that stayed at 5 % none."""
+    log = ar.History(np.repeat([0, 1], [1200, 1000]), np.repeat([1.0, 0.0, 1.0, 0.0], [132, 1068, 100, 900]))
+    policy = ar.FullStart(ar.KLUCB(2, 2000), log)
+    for round_ in range(350):
+        policy.tell(0, float(round_ % 50 == 0))
+    assert [found.unit for found in policy.contradictions()] == [0]
+    rng = np.random.default_rng(5)
+    honest = ar.FullStart(ar.KLUCB(400, 1000), ar.History(np.tile(np.arange(400), 300), rng.random(120_000) < 0.05))
+    honest.tell_rounds(np.tile(np.arange(400), 200), (rng.random(80_000) < 0.05).astype(float))
+    assert honest.contradictions() == []
 
 
 def test_drift_allows_for_what_would_contradict():

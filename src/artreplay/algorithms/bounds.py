@@ -82,6 +82,7 @@ class GrainedBound(NamedTuple):
 FIXED, MOSS, PLUS_PLUS = range(3)  # how the level of a `DivergenceBound` depends on the number of samples
 
 _NEWTON_STEPS = 12
+_HALVINGS = 40  # of an interval, until nothing is left of it
 _NEAR = 1e-12  # a shorter step of Newton's is the last
 _HIGH = 0.9  # from here on the divergence is steep, and a third bound on the root is tighter than the other two
 
@@ -172,6 +173,38 @@ def bernoulli_divergence(p: float, q: float) -> float:
     if p > 0.0:
         divergence += p * math.log(p / q)
     return divergence
+
+
+def likelihood_interval(means: Floats, counts: Ints, nats: float) -> tuple[Floats, Floats]:
+    """Return the lowest and the highest q with n·kl(m, q) ≤ `nats`, for means m of n rewards in [0, 1].
+
+    A true mean lies below the interval with a probability of at most exp(−nats), and above it likewise (Chernoff).
+    Where a mean is no number in [0, 1], there is no interval.
+
+    >>> low, high = likelihood_interval(np.array([0.0, 0.5]), np.array([10, 100]), 1.92)
+    >>> low.round(2).tolist(), high.round(2).tolist()
+    ([0.0, 0.4], [0.17, 0.6])
+    """
+    p = np.clip(means, 0.0, 1.0)
+    most = nats / np.maximum(counts, 1)
+    edges = []
+    for end in (0.0, 1.0):
+        inside, outside = p.copy(), np.full_like(p, end)
+        for _ in range(_HALVINGS):
+            middle = (inside + outside) / 2.0
+            is_inside = _divergences(p, middle) <= most
+            inside, outside = np.where(is_inside, middle, inside), np.where(is_inside, outside, middle)
+        edges.append(np.where(np.isnan(means) | (means < 0.0) | (means > 1.0), np.nan, inside))
+    return edges[0], edges[1]
+
+
+def _divergences(p: Floats, q: Floats) -> Floats:
+    """kl(p, q) for arrays, of any order."""
+    q = np.clip(q, 1e-12, 1.0 - 1e-12)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        first = np.where(p > 0.0, p * np.log(p / q), 0.0)
+        second = np.where(p < 1.0, (1.0 - p) * np.log((1.0 - p) / (1.0 - q)), 0.0)
+    return np.asarray(first + second)
 
 
 def tabulate(radius: Callable[[int], float], start: Floats, size: int) -> Floats:

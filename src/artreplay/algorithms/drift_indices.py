@@ -16,10 +16,6 @@ from artreplay.algorithms.indices import MeanIndex
 from artreplay.algorithms.tally import Tally
 from artreplay.compiling import Floats, Ints, compiled, copied, resized
 
-CHANCE_NATS = (
-    math.log(1.0 / 0.001) / 2.0
-)  # once in a thousand, a mean of n rewards in [0, 1] is off by more than √(CHANCE_NATS / n)
-
 
 @compiled
 class DriftIndex(NamedTuple):

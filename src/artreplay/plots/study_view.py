@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from artreplay.algorithms import ArmAlgorithm
+from artreplay.algorithms.bounds import likelihood_interval
 from artreplay.compiling import Floats, Ints
 from artreplay.history import History, Totals
 from artreplay.replay import Contradiction
@@ -164,7 +165,7 @@ def _arm_rows(
     counted = np.bincount(rows.arm[chosen], minlength=n)
     sums = np.bincount(rows.arm[chosen], rows.reward[chosen], minlength=n)
     means = np.divide(sums, counted, out=np.full(n, np.nan), where=counted > 0)
-    low, high = interval(means, counted)
+    low, high = likelihood_interval(means, counted, LIKELIHOOD_95)
     chances = {} if stopping is None else stopping.chances
     return [
         ArmRow(
@@ -174,34 +175,6 @@ def _arm_rows(
         )
         for number, state in enumerate(states)
     ]  # fmt: skip
-
-
-def interval(means: Floats, counts: Ints) -> tuple[Floats, Floats]:
-    """Return the intervals of 95 % of means of rewards in [0, 1], by their likelihood. They lie inside [0, 1].
-
-    >>> low, high = interval(np.array([0.0, 0.5]), np.array([10, 100]))
-    >>> low.round(2).tolist(), high.round(2).tolist()
-    ([0.0, 0.4], [0.17, 0.6])
-    """
-    p = np.clip(means, 0.0, 1.0)
-    most = LIKELIHOOD_95 / np.maximum(counts, 1)
-    edges = []
-    for end in (0.0, 1.0):
-        inside, outside = p.copy(), np.full_like(p, end)
-        for _ in range(40):
-            middle = (inside + outside) / 2.0
-            is_inside = _divergence(p, middle) <= most
-            inside, outside = np.where(is_inside, middle, inside), np.where(is_inside, outside, middle)
-        edges.append(np.where(np.isnan(means) | (means < 0.0) | (means > 1.0), np.nan, inside))
-    return edges[0], edges[1]
-
-
-def _divergence(p: Floats, q: Floats) -> Floats:
-    q = np.clip(q, 1e-12, 1.0 - 1e-12)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        first = np.where(p > 0.0, p * np.log(p / q), 0.0)
-        second = np.where(p < 1.0, (1.0 - p) * np.log((1.0 - p) / (1.0 - q)), 0.0)
-    return np.asarray(first + second)
 
 
 def _windows(rows: DecisionRows, is_counted: Any, arms: Sequence[ArmRow]) -> Windows | None:

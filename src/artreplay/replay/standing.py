@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from artreplay.algorithms import ArmAlgorithm, ContextRegression, PointAlgorithm, PsiUCB
-from artreplay.algorithms.drift_indices import CHANCE_NATS, DriftIndex
+from artreplay.algorithms.bounds import likelihood_interval
+from artreplay.algorithms.drift_indices import DriftIndex
 from artreplay.algorithms.psi import SubGaussian
 from artreplay.cells import Box
 from artreplay.cells.boxes import samples_in
@@ -149,13 +150,15 @@ class Contradiction:
         )
 
 
+CHANCE_NATS = math.log(1000.0)  # chance alone puts a mean beyond an end of its interval once in a thousand times
 _COLUMNS = ("counts", "sums", "counts_before", "sums_before")
 
 
 class Online:
     """How often each arm was told, and the sum of its rewards, separate from what the base was shown of the log.
 
-    Chance alone explains a difference of √(log(1/δ)/2n) for each of the two means, except with probability δ = .001.
+    Where chance explains the difference of two means, their intervals meet. These come from the Kullback-Leibler
+    divergence, which tells small rates apart, or from the known spread of rewards that have no bounds.
     """
 
     def __init__(self, base: ArmAlgorithm) -> None:
@@ -164,7 +167,7 @@ class Online:
         self.counts_before, self.sums_before = base.tally.counts.tolist(), base.tally.totals.tolist()
         self._base = base
         psi = base.psi if isinstance(base, PsiUCB) else None
-        self._spread = 2.0 * psi.sigma if isinstance(psi, SubGaussian) else 1.0
+        self._sigma = psi.sigma if isinstance(psi, SubGaussian) else None
 
     def add(self, units: list[int], rewards: list[float]) -> None:
         """Add what was told of some units."""
@@ -189,15 +192,23 @@ class Online:
         online_mean = np.array(self.sums)[arms] / played[arms]
         logged_sum = tally.totals - np.array(self.sums_before) - np.array(self.sums)
         logged_mean = logged_sum[arms] / logged[arms]
-        chance = self._spread * (np.sqrt(CHANCE_NATS / played[arms]) + np.sqrt(CHANCE_NATS / logged[arms]))
+        low, high = self._interval(online_mean, played[arms])
+        logged_low, logged_high = self._interval(logged_mean, logged[arms])
         index = getattr(base.component, "index", None)
         allowed = index.allowances[arms] / logged[arms] if isinstance(index, DriftIndex) else 0.0
         cells = []
-        for at in np.flatnonzero(np.abs(online_mean - logged_mean) > chance + allowed).tolist():
+        for at in np.flatnonzero(np.maximum(low - logged_high, logged_low - high) > allowed).tolist():
             one, other = (float(base.unscaled(mean[at])) for mean in (online_mean, logged_mean))
             arm = arms[at]
             cells.append(Contradiction(base.unit_name(arm), one, int(played[arm]), other, int(logged[arm])))
         return cells
+
+    def _interval(self, means: Floats, counts: Ints) -> tuple[Floats, Floats]:
+        """Return what the true means of these rewards may be, on the scale of the base."""
+        if self._sigma is None:
+            return likelihood_interval(means, counts, CHANCE_NATS)
+        width = self._sigma * np.sqrt(2.0 * CHANCE_NATS / counts)
+        return means - width, means + width
 
     def kept(self) -> dict[str, Ints | Floats]:
         """Return the arrays that a file must keep."""
