@@ -118,7 +118,7 @@ def test_without_propensities_evaluate_says_what_it_takes_for_granted(run: Run) 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--play", "best"), "--algorithm must be one of"),
+        (("--play", "best"), "--play must be one of"),
         (("--play", "arm=blue"), "--play must name arms of the log, got 'blue'"),
         (("--play", "colour=blue"), "--play must be an algorithm, arm=LABEL or COLUMN:VALUE=LABEL"),
         (("--play", "position:1"), "--play must be an algorithm"),

@@ -72,6 +72,10 @@ def test_what_could_mislead_is_warned_of(run: Run, name: str, sentence: str) -> 
     assert sentence in inspected(run, worse(name))
 
 
+def test_rewards_in_the_range_that_was_said_are_no_warning(run: Run) -> None:
+    assert "no warnings" in inspected(run, worse("range"), *COLUMNS, "--reward-range", "0", "5")
+
+
 def test_recommend_and_studies_warn_of_the_same_and_once(run: Run) -> None:
     said = next(line for line in inspected(run, worse("sorted")).splitlines() if line.startswith("warning: "))
     expected = said.replace("warning: ", "warning: the log may mislead: ")

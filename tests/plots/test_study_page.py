@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import artreplay as ar
-from artreplay.plots.study_page import content_policy, main_of, page_of
 from artreplay.algorithms.bounds import likelihood_interval
+from artreplay.plots.study_page import content_policy, main_of, page_of
 from artreplay.plots.study_view import LIKELIHOOD_95, view_of
 from artreplay.studies.decision_columns import DecisionColumns
 from browser import browsing, find_browser

@@ -7,7 +7,6 @@ bias (Cheung and Lyu, ICML 2024).
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np

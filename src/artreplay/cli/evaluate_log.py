@@ -118,7 +118,7 @@ def _policy(
     if not equal and ":" not in text:
         if text == CONTEXTUAL:
             return _regression(log, ready, names, settings)
-        cls = class_of(text, OVER_ARMS)
+        cls = class_of(text, OVER_ARMS, "--play")
         rounds_to_come = {"horizon": rounds} if takes(cls, "horizon") else {}
         mine = {name: value for name, value in settings.items() if takes(cls, name)}
         return make_base(cls, mine, arms=log.labels(), **rounds_to_come)

@@ -124,6 +124,7 @@ def inspect(
             else _read_with_contexts(log, columns, split_labels(*context, option="--context"), how, order_seed)
         )
         checks, forecasts = (None, None) if log_rows is None else _contexts(log_rows, decisions)
+    inspection.warnings += _out_of_range(inspection, reward_range)
     if decisions is not None:
         inspection.warnings += warnings_for(decisions.outlook, decisions.base, inspection.rows)
     if checks is not None:
@@ -169,6 +170,17 @@ def _looked_at(log: str, columns: dict[str, Any], totals: dict[str, Any], how: d
         read = open_history(log, **columns, **totals, **how)
         return _inspected(cast(Totals, read))
     return inspect_history(log, **columns, **how)
+
+
+def _out_of_range(inspection: Inspection, reward_range: tuple[float, float] | None) -> list[str]:
+    """Warn of rewards that an algorithm would refuse."""
+    low, high = reward_range or (0.0, 1.0)
+    if math.isnan(inspection.low) or inspection.rows == 0 or (low <= inspection.low and inspection.high <= high):
+        return []
+    return [
+        f"rewards lie in [{inspection.low:g}, {inspection.high:g}], outside [{low:g}, {high:g}]. Say their range with "
+        "--reward-range"
+    ]
 
 
 def _draw(findings: Findings, cls: type[ArmAlgorithm], out: Path, kind: str) -> None:

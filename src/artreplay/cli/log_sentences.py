@@ -91,7 +91,8 @@ def _decided(outlook: Outlook, off_policy: OffPolicy | None, checks: ContextChec
         names = [text_of(one.arm) for one in outlook.standings if not one.is_worse and one.arm != outlook.leader]
         more = f" and {len(names) - MAX_NAMED:,} more" if len(names) > MAX_NAMED else ""
         race = f"these may be as good: {', '.join(names[:MAX_NAMED])}{more}"
-        return f"{worse:,} of {arms:,} arms have clearly lower means than {leader}; {race}."
+        lower = "has a clearly lower mean" if worse == 1 else "have clearly lower means"
+        return f"{worse:,} of {arms:,} arms {lower} than {leader}; {race}."
     if off_policy is not None:
         if off_policy.beats_all(outlook.leader):
             return f"{leader} is the best of {arms:,} arms beyond doubt: by its mean, and by the log's propensities."

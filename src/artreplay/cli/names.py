@@ -55,15 +55,15 @@ CONTEXTUAL: tuple[type[ArmAlgorithm], ...] = (
 )
 
 
-def class_of(name: str, among: Sequence[type[Any]] = OVER_ARMS) -> type[Any]:
-    """Return the algorithm with this name, which must be one that the command can run."""
+def class_of(name: str, among: Sequence[type[Any]] = OVER_ARMS, option: str = "--algorithm") -> type[Any]:
+    """Return the algorithm with this name, which must be one that the command can run. `option` named it."""
     classes = {name_of(cls): cls for cls in among}
     if name not in classes:
         others = [cls.__name__ for cls in ALGORITHMS if name_of(cls) == name]
         cure = f". Use ar.{others[0]} from Python" if others else ""
         if name in map(name_of, CONTEXTUAL):
             cure = f". {name} needs --context"
-        raise InvalidParameter(f"--algorithm must be one of {', '.join(classes)}, got {name!r}{cure}")
+        raise InvalidParameter(f"{option} must be one of {', '.join(classes)}, got {name!r}{cure}")
     return classes[name]
 
 

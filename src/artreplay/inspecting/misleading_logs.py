@@ -23,11 +23,6 @@ def warnings_of(inspection: Inspection) -> list[str]:
         sentences.append(f"{inspection.missing:,} {lack} a finite reward or a unit, and a policy refuses {them}")
     if inspection.rows == 0:
         return [*sentences, "the log is empty, so a policy over it starts from nothing"]
-    if not (inspection.low >= 0.0 and inspection.high <= 1.0):
-        sentences.append(
-            f"rewards lie in [{inspection.low:g}, {inspection.high:g}], outside [0, 1]. Tell the algorithm their range "
-            "(reward_range, --reward-range)"
-        )
     sentences += misleading(inspection)
     single = sum(group.rows == 1 for group in inspection.groups)
     if single and inspection.kind == "arms":
