@@ -17,7 +17,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1  # of linear algebra: the
 BESIDE = $(MAKE) --no-print-directory types layers > $(VENV)/beside.log 2>&1 & beside=$$!;
 BOTH = tests=$$?; wait $$beside; beside=$$?; cat $(VENV)/beside.log; test $$tests = 0 -a $$beside = 0
 
-.PHONY: demo reproduce numbers test test-pythons test-all lint types layers bench bench-peers bench-contexts bench-decisions bench-intervals bench-patrol bench-space bench-stores bench-large bench-study bench-serve kill-service clean
+.PHONY: demo reproduce docs numbers test test-pythons test-all lint types layers bench bench-peers bench-contexts bench-decisions bench-intervals bench-patrol bench-space bench-stores bench-large bench-study bench-serve kill-service clean
 
 demo: $(VENV)/.core
 	$(BIN)/artreplay demo
@@ -27,9 +27,19 @@ demo: $(VENV)/.core
 reproduce: $(VENV)/.reproduction
 	$(BIN)/python -m reproduction run $(if $(SMOKE),--smoke) $(OPTIONS)
 
-# The numbers of docs/continuous.md, in about three minutes.
+# The site, in build/site: every page, with the cells of the tutorials run. A warning is an error, and nothing is fetched.
+docs: .venv-docs/.ready
+	$(ONE_THREAD) .venv-docs/bin/sphinx-build --quiet --fail-on-warning --keep-going -c docs . build/site
+	@echo "build/site/index.html"
+
+.venv-docs/.ready: pyproject.toml constraints.txt
+	$(RUN_PYTHON) -m venv .venv-docs
+	.venv-docs/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs,serve]' -e ./packages/patrol
+	@touch $@
+
+# The numbers of docs/how-to/continuous.md, in about three minutes.
 numbers: $(VENV)/.dev
-	$(BIN)/python docs/continuous_numbers.py
+	$(BIN)/python docs/how-to/continuous_numbers.py
 
 # The style, then the types and the layers beside the tests.
 test: $(VENV)/.dev lint
@@ -65,20 +75,20 @@ bench-decisions: .venv-peers/.ready
 	ONLY=$(ONLY) SCALE=$(SCALE) NAMES="$(NAMES)" .venv-peers/bin/python benchmarks/decisions.py
 	.venv-peers/bin/python benchmarks/decision_tables.py
 
-# How often the intervals of `inspect` and `evaluate` hold; the table of docs/log-worth.md is written from the results.
-# WORLDS=100 for a first look.
+# How often the intervals of `inspect` and `evaluate` hold; the table of docs/understand/log-worth.md is written from the
+# results. WORLDS=100 for a first look.
 bench-intervals: $(VENV)/.core
 	$(ONE_THREAD) WORLDS=$(WORLDS) $(BIN)/python benchmarks/intervals.py
 	$(BIN)/python benchmarks/decision_tables.py
 
 # Indexed logs: ROWS=1e6,1e7 says how long they are, FOLDER where they are kept. The tables and the figure of
-# docs/logs.md are made from benchmarks/stores.csv, where the results are kept.
+# docs/how-to/logs.md are made from benchmarks/stores.csv, where the results are kept.
 bench-stores: $(VENV)/.dev
 	ROWS=$(ROWS) FOLDER=$(FOLDER) ONLY=$(ONLY) $(BIN)/python benchmarks/stores.py
 	$(BIN)/python benchmarks/store_tables.py
 
-# How the cost of a log grows, and what 10¹⁰ rows would cost: docs/large-logs.md. ROWS=1e8 measures one more length, and
-# SPARK=1 Spark too, with [all].
+# How the cost of a log grows, and what 10¹⁰ rows would cost: docs/how-to/large-logs.md. ROWS=1e8 measures one more
+# length, and SPARK=1 Spark too, with [all].
 bench-large: $(VENV)/.dev
 	ROWS=$(ROWS) FOLDER=$(FOLDER) SPARK=$(SPARK) $(BIN)/python benchmarks/large_logs.py
 
@@ -120,7 +130,7 @@ bench-space: .venv-peers/.ready
 	$(ONE_THREAD) SEEDS=$(SEEDS) MINUTES=$(MINUTES) PROCESSES=$(PROCESSES) ONLY="$(ONLY)" RULES="$(RULES)" TABLES=$(TABLES) .venv-peers/bin/python benchmarks/space.py
 
 # Rules with contexts beside Vowpal Wabbit, MABWiser and a refitted regression, into benchmarks/contexts.csv, which
-# docs/contexts-results.md is written from; SEEDS=20 MINUTES=60 to go on, SMOKE=1 for a tiny version.
+# docs/results/contexts-results.md is written from; SEEDS=20 MINUTES=60 to go on, SMOKE=1 for a tiny version.
 bench-contexts: .venv-contexts/.ready
 	$(ONE_THREAD) SEEDS=$(SEEDS) MINUTES=$(MINUTES) SMOKE=$(SMOKE) ONLY="$(ONLY)" RULES="$(RULES)" TABLES=$(TABLES) .venv-contexts/bin/python benchmarks/contextual.py
 	$(if $(SMOKE),,.venv-contexts/bin/python benchmarks/context_tables.py)
@@ -160,5 +170,5 @@ $(VENV)/.all: pyproject.toml packages/patrol/pyproject.toml constraints.txt | $(
 	@touch $@ $(VENV)/.dev $(VENV)/.core
 
 clean:
-	rm -rf .venv .venv-* .mypy_cache .ruff_cache .pytest_cache .hypothesis dist artreplay-demo.png report report-smoke results
+	rm -rf .venv .venv-* .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build artreplay-demo.png report report-smoke results
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,4 +1,4 @@
-"""Writes docs/contexts-results.md from benchmarks/contexts.csv.
+"""Writes docs/results/contexts-results.md from benchmarks/contexts.csv.
 
 python benchmarks/context_tables.py            writes it
 python benchmarks/context_tables.py --check    says whether it is as the results have it
@@ -33,7 +33,7 @@ from contextual import (
 )
 from tables_in_pages import table
 
-PAGE = Path(__file__).parent.parent / "docs" / "contexts-results.md"
+PAGE = Path(__file__).parent.parent / "docs" / "results" / "contexts-results.md"
 RIVALS = ("ridge LinUCB", "ridge greedy", "VW squarecb", "refitted logistic", "MABWiser LinUCB")
 WORDS = {
     "lin10x5": "5 arms, linear in 10 numbers",
@@ -164,7 +164,9 @@ def page() -> str:
 def main() -> None:
     text = page()
     if "--check" in sys.argv[1:] and text != PAGE.read_text(encoding="utf-8"):
-        raise SystemExit(f"docs/{PAGE.name} is not as benchmarks/contexts.csv has it: run {Path(__file__).name}")
+        raise SystemExit(
+            f"docs/results/{PAGE.name} is not as benchmarks/contexts.csv has it: run {Path(__file__).name}"
+        )
     PAGE.write_text(text, encoding="utf-8")
 
 

@@ -15,7 +15,13 @@ from pathlib import Path
 from tables_in_pages import filled, table
 
 DOCS = Path(__file__).parent.parent / "docs"
-PAGES = ("which-algorithm.md", "trusting-a-log.md", "studies.md", "serving.md", "log-worth.md")
+PAGES = (
+    "start/which-algorithm.md",
+    "understand/trusting-a-log.md",
+    "how-to/studies.md",
+    "how-to/serving.md",
+    "understand/log-worth.md",
+)
 Row = dict[str, str]
 
 

@@ -1,6 +1,7 @@
 """How good decisions are: regret, and how much of the log is read, into docs/results/decisions.csv.
 
-The tables of docs/which-algorithm.md and docs/trusting-a-log.md are written from there by `decision_tables.py`.
+The tables of docs/start/which-algorithm.md and docs/understand/trusting-a-log.md are written from there by
+`decision_tables.py`.
 
     make bench-decisions                everything, peers included; forty minutes on two cores
     make bench-decisions ONLY=arms      one part: arms, many, clicks, length, stale, alarms, poisoned, peers

@@ -1,6 +1,6 @@
 """How often the intervals of `inspect --propensity` and `evaluate` hold, into docs/results/intervals.csv.
 
-The table of docs/log-worth.md is written from there by `decision_tables.py`.
+The table of docs/understand/log-worth.md is written from there by `decision_tables.py`.
 
     make bench-intervals                seven kinds of logs, a thousand of each; five minutes on two cores
     make bench-intervals WORLDS=100     a first look

@@ -1,6 +1,8 @@
 """How the cost of a log grows with its length, and what 10¹⁰ rows would cost if it went on growing like that.
 
-    python benchmarks/large_logs.py            measures, writes docs/results/large_logs.csv and docs/large-logs.md
+The table is in docs/how-to/large-logs.md.
+
+    python benchmarks/large_logs.py            measures, writes docs/results/large_logs.csv and the table
     python benchmarks/large_logs.py --table    writes the table from the results that are there
     python benchmarks/large_logs.py --check    says whether the table is as the results have it
 
@@ -28,7 +30,7 @@ from tables_in_pages import filled, table
 
 DOCS = Path(__file__).parent.parent / "docs"
 RESULTS = DOCS / "results" / "large_logs.csv"
-PAGE = DOCS / "large-logs.md"
+PAGE = DOCS / "how-to" / "large-logs.md"
 ARMS = 1_000
 FAR = 10**10
 HORIZON = 1_000

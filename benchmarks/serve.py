@@ -6,7 +6,7 @@
 
 64 clients ask for a decision, tell its reward, and ask again, over raw sockets and from one thread, on the cores that
 the services use too. Every answer is durable. The slower half of the table is at half of the rate that was reached.
-Results go into docs/results/serve.csv, and the tables of docs/serving.md are written from there.
+Results go into docs/results/serve.csv, and the tables of docs/how-to/serving.md are written from there.
 """
 
 from __future__ import annotations

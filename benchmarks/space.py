@@ -32,7 +32,8 @@ from reproduction.algorithms import Regressor
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "space.csv"
-SUMMARY, PAGE = (HERE.parent / "docs" / name for name in ("continuous.md", "space-results.md"))
+DOCS = HERE.parent / "docs"
+SUMMARY, PAGE = DOCS / "how-to" / "continuous.md", DOCS / "results" / "space-results.md"
 HORIZON, SIDE = 1_000, 32
 EFFORT: dict[str, Any] = {"levels": (0.5, 1.0), "budget": 2.0, "max_units": 5}
 THREE_LEVELS = (0.25, 0.5, 1.0)

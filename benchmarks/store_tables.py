@@ -1,4 +1,4 @@
-"""Writes the tables and the figure of docs/logs.md about indexed logs from benchmarks/stores.csv.
+"""Writes the tables and the figure of docs/how-to/logs.md about indexed logs from benchmarks/stores.csv.
 
 python benchmarks/store_tables.py            writes them
 python benchmarks/store_tables.py --check    says whether the tables are as the results have them
@@ -14,7 +14,7 @@ from typing import Any
 from tables_in_pages import filled, table
 
 ROOT = Path(__file__).parent.parent
-PAGE, FIGURE = ROOT / "docs/logs.md", ROOT / "docs/stores-growth.png"
+PAGE, FIGURE = ROOT / "docs/how-to/logs.md", ROOT / "docs/images/stores-growth.png"
 POWERS = {6: "10⁶", 7: "10⁷", 8: "10⁸"}
 Found = dict[tuple[str, int, int], dict[str, dict[str, str]]]
 
@@ -123,7 +123,7 @@ def written(page: str) -> str:
 def main() -> None:
     page = PAGE.read_text(encoding="utf-8")
     if "--check" in sys.argv:
-        sys.exit(written(page) != page and "the tables of docs/logs.md are not those of benchmarks/stores.csv")
+        sys.exit(written(page) != page and "the tables of docs/how-to/logs.md are not those of benchmarks/stores.csv")
     PAGE.write_text(written(page), encoding="utf-8")
     draw(results())
 

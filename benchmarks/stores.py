@@ -1,7 +1,7 @@
 """Logs larger than memory: processor time to the first decision, rows read, peak memory.
 
 Each is measured in a process of its own, and the best of some runs counts, because machines are shared. What was found
-is kept in benchmarks/stores.csv, from which `store_tables.py` makes the tables and the figure of docs/logs.md.
+is kept in benchmarks/stores.csv, from which `store_tables.py` makes the tables and the figure of docs/how-to/logs.md.
 ROWS=1e6,1e7 says how long the logs are, FOLDER where they are kept (they are made and indexed once), and ONLY what is
 measured: arms, postgres, or both.
 """

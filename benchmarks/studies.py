@@ -5,7 +5,7 @@
     make bench-study ONLY=start ROWS=1e5   a start from this many decisions, 10⁶ by default
     make bench-study ONLY=flight SEEDS=4   regret with decisions in flight, 40 to 400 worlds by default
 
-Results go into docs/results/studies.csv, and the tables of docs/studies.md are written from there. Everything is
+Results go into docs/results/studies.csv, and the tables of docs/how-to/studies.md are written from there. Everything is
 durable: a call has returned when it is on disk. Optuna chooses among the same 80 arms, at random, which is the fastest
 it can do, and by its own sampler. A number for Optuna is of this machine and of this run only.
 """

@@ -21,7 +21,7 @@ from artreplay.cli import main
 from command_kit import Run, running
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "packages").glob("*/**/*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md")), *sorted((ROOT / "packages").glob("*/**/*.md"))]
 BLOCK = re.compile(r"^(<!-- output varies -->\n)?^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # Needs what no test has: another machine, a service that runs on, records of a park.
 ELSEWHERE = re.compile(r"://|^artreplay (serve|patrol)\b")
@@ -89,10 +89,12 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     ],
 )
 def test_what_a_page_shows_is_printed(run: Run, block: Block) -> None:
-    runpy.run_path(str(ROOT / "docs/log_worth.py"))["draw_logs"](Path())
+    runpy.run_path(str(ROOT / "docs/understand/log_worth.py"))["draw_logs"](Path())
     (command,) = block.commands
     done = run(*shlex.split(command)[1:])
-    assert block.text == f"$ {command}\n{done.out}", f"run docs/log_worth.py: {block.page.name} is out of date"
+    assert block.text == f"$ {command}\n{done.out}", (
+        f"run docs/understand/log_worth.py: {block.page.name} is out of date"
+    )
 
 
 # -- commands whose output no page shows -------------------------------------------------------------------------------

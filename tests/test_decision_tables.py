@@ -31,4 +31,4 @@ def test_the_page_about_large_logs_is_as_the_results_have_it() -> None:
 
 def test_the_tables_about_stores_are_those_of_the_results() -> None:
     page = store_tables.PAGE.read_text(encoding="utf-8")
-    assert store_tables.written(page) == page, "run benchmarks/store_tables.py: docs/logs.md is out of date"
+    assert store_tables.written(page) == page, "run benchmarks/store_tables.py: docs/how-to/logs.md is out of date"

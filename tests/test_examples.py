@@ -53,7 +53,7 @@ def test_the_readme_says_what_the_example_over_points_prints(tmp_path: Path) -> 
 @pytest.mark.long
 def test_the_figures_of_the_docs_are_what_the_policies_do(tmp_path: Path) -> None:
     """The script compares what it draws with a policy, and refuses if they differ."""
-    script = ROOT / "docs/exactness_figures.py"
+    script = ROOT / "docs/understand/exactness_figures.py"
     subprocess.run([sys.executable, script, tmp_path], check=True, capture_output=True)
     assert sorted(path.name for path in tmp_path.glob("*.png")) == ["certified.png", "step.png"]
 
@@ -61,7 +61,7 @@ def test_the_figures_of_the_docs_are_what_the_policies_do(tmp_path: Path) -> Non
 @pytest.mark.long
 def test_the_numbers_of_the_docs_can_be_made() -> None:
     """At a tiny scale: two tables, of nine rows and two lines above each."""
-    script = ROOT / "docs/continuous_numbers.py"
+    script = ROOT / "docs/how-to/continuous_numbers.py"
     tiny = os.environ | {"HORIZON": "5", "REPLICATIONS": "2"}
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True, env=tiny)
     assert sum(line.startswith("|") for line in done.stdout.splitlines()) == 5 + 4 + 2 * 2

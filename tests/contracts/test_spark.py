@@ -19,7 +19,7 @@ from real_parts import spark_session
 
 pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore")]
 BASE = ar.MonUCB(4, 20, bonus=ar.bonus.practical(0.5))
-PAGE = Path(__file__).parents[2] / "docs/logs.md"
+PAGE = Path(__file__).parents[2] / "docs/how-to/logs.md"
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,7 @@ def recipe(frame: Any, folder: Path, files: int = 4, mode: str = "errorifexists"
 
 
 def recipe_of_the_docs(frame: Any, folder: Path) -> None:
-    """The lines of docs/logs.md as they stand, but for the place."""
+    """The lines of docs/how-to/logs.md as they stand, but for the place."""
     (lines,) = re.findall(r"```python\n(clicks = spark\.table.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     assert "s3a://bucket/clicks" in lines
     frame.withColumnRenamed("at", "seq").createOrReplaceTempView("clicks")

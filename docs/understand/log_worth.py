@@ -1,6 +1,6 @@
-"""Makes the examples of docs/log-worth.md: drawn logs, what the commands say of them, and their figures.
+"""Makes the examples of docs/understand/log-worth.md: drawn logs, what the commands say of them, and their figures.
 
-python docs/log_worth.py
+python docs/understand/log_worth.py
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.csv
 
 HERE = Path(__file__).parent
-PAGE = HERE / "log-worth.md"
+PAGE, IMAGES = HERE / "log-worth.md", HERE.parent / "images"
 SHOWN = re.compile(r"(```\n\$ artreplay [^\n]*\n)(.*?)(```)", re.DOTALL)
 
 
@@ -50,14 +50,14 @@ def draw_clicks() -> pa.Table:
 def output(command: str) -> str:
     """What a command prints."""
     done = subprocess.run(
-        [sys.executable, "-m", "artreplay", *command.split()], cwd=HERE, capture_output=True, text=True, check=True
+        [sys.executable, "-m", "artreplay", *command.split()], cwd=IMAGES, capture_output=True, text=True, check=True
     )
     return done.stdout
 
 
 def main() -> None:
     """Run every command that the page shows, and put what it prints below it."""
-    logs = draw_logs(HERE)
+    logs = draw_logs(IMAGES)
     try:
         page = SHOWN.sub(
             lambda found: found[1] + output(found[1].splitlines()[1].removeprefix("$ artreplay ")) + found[3],

@@ -1,6 +1,6 @@
-"""The figures of docs/concepts.md: the step that every policy repeats, and what certified reading knows of each arm.
+"""The figures of docs/understand/concepts.md: the step of every policy, and what certified reading knows of each arm.
 
-python docs/exactness_figures.py writes docs/step.png and docs/certified.png.
+python docs/understand/exactness_figures.py writes step.png and certified.png in docs/images.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def draw_certified() -> Figure:
 
 
 if __name__ == "__main__":
-    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent.parent / "images"
     for figure, name in ((draw_step(), "step.png"), (draw_certified(), "certified.png")):
         figure.savefig(folder / name, dpi=110, metadata={"Software": None})
     print(f"wrote {folder / 'step.png'} and {folder / 'certified.png'}")
