@@ -169,29 +169,3 @@ def test_rounds_to_keep() -> None:
     for bad in ([], [40], [3, 3], [2, 1], "some", [0.5]):
         with pytest.raises(InvalidParameter, match="keep"):
             run(env, keep=bad)
-
-
-def test_a_comparison_is_paired(tmp_path) -> None:
-    env = ar.environments.KArmed(3)
-    policies = {
-        "full start": {"base": ar.MonUCB(3, 40), "start": "full-start"},
-        "replay": ar.MonUCB(3, 40),
-        "no_log": {"base": ar.MonUCB(3, 40), "start": "ignorant"},
-    }
-    result = ar.compare(policies, env, history=50, horizon=40, replications=12, seed=1)
-    assert (result.difference("replay") == 0.0).all()
-    frame = result.to_frame()
-    assert frame.num_rows == 3 * 40
-    last = frame.to_pylist()[-1]
-    assert last["policy"] == "no_log"
-    assert last["difference_low"] < last["difference"] < last["difference_high"]
-    assert r"no\_log & $" in result.to_latex()
-    assert "to full start" in str(result)
-    ar.plots.comparison(result, tmp_path / "comparison.png")
-    assert (tmp_path / "comparison.png").stat().st_size > 10_000
-    with pytest.raises(InvalidParameter, match="baseline must be one of"):
-        ar.compare(policies, env, baseline="best")
-    with pytest.raises(InvalidParameter, match="must have a base"):
-        ar.compare({"x": {"start": "ignorant"}}, env)
-    with pytest.raises(InvalidParameter, match="at least one policy"):
-        ar.compare({}, env)

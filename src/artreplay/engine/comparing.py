@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -9,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from artreplay.compiling import Floats
-from artreplay.engine.runs import Runs, mean_and_error
+from artreplay.engine.runs import Runs, mean_and_error, rounded
 from artreplay.engine.simulate import simulate
 from artreplay.environments import ArmEnvironment, PointEnvironment
 from artreplay.errors import InvalidParameter
@@ -18,11 +20,21 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 BAND_95 = 1.96  # standard errors on either side of a mean
+# Arguments of `simulate` that say which worlds are played, and which of their rounds are kept.
+OF_THE_WORLDS = ("env", "seed", "replications", "horizon", "keep")
+_SHORT = reprlib.Repr()  # a list of rounds may be long
+_SHORT.maxother = _SHORT.maxstring = 200
+_LATEX = str.maketrans(
+    {sign: "\\" + sign for sign in "&%$#_{}"}
+    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+)
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
     """Holds the runs of several policies in the same worlds. Differences are to `baseline`, world by world.
+
+    Numbers of `print`, and of the LaTeX table, are of the last round that was kept, and say which round that is.
 
     >>> import artreplay as ar
     >>> result = ar.compare({"UCB1": ar.UCB1(3), "greedy": ar.Greedy(3)}, ar.environments.KArmed(3), horizon=5)
@@ -32,6 +44,13 @@ class Comparison:
 
     runs: dict[str, Runs]
     baseline: str
+
+    def __post_init__(self) -> None:
+        _check_names(self.runs, self.baseline)
+        kept = {name: tuple(runs.rounds_kept.tolist()) for name, runs in self.runs.items()}
+        _check_same("replications", {name: runs.replications for name, runs in self.runs.items()})
+        _check_same("horizon", {name: runs.horizon for name, runs in self.runs.items()})
+        _check_same("keep", kept)
 
     def difference(self, name: str) -> Floats:
         """Subtract the regret of the baseline from that of a policy. A row is a world, and a column is a round.
@@ -52,6 +71,8 @@ class Comparison:
     def to_frame(self) -> pa.Table:
         """Make a pyarrow table: for each policy and round, mean regret, its difference to the baseline, and 95 % bands.
 
+        Rounds are counted from 0, and there are those that were kept.
+
         >>> import artreplay as ar
         >>> policies = {"UCB1": ar.UCB1(3), "greedy": ar.Greedy(3)}
         >>> result = ar.compare(policies, ar.environments.KArmed(3), horizon=5, replications=3)
@@ -64,14 +85,14 @@ class Comparison:
         for name, runs in self.runs.items():
             columns: dict[str, Any] = {"policy": [name] * len(runs.rounds_kept), "round": runs.rounds_kept}
             for kind, values in (("regret", runs.regret), ("difference", self.difference(name))):
-                mean, error = values.mean(axis=0), _errors(values)
-                columns |= {kind: mean, f"{kind}_low": mean - BAND_95 * error, f"{kind}_high": mean + BAND_95 * error}
+                mean, low, high = mean_and_band(values)
+                columns |= {kind: mean, f"{kind}_low": low, f"{kind}_high": high}
             columns["used"] = runs.used.mean(axis=0)
             parts.append(pa.table(columns))
         return pa.concat_tables(parts)
 
     def to_latex(self) -> str:
-        """Write the last round as a LaTeX table: regret, difference to the baseline, and rows read.
+        """Write a LaTeX table of the last round that was kept: regret, difference to the baseline, and rows read.
 
         >>> import artreplay as ar
         >>> policies = {"UCB1": ar.UCB1(3), "greedy": ar.Greedy(3)}
@@ -81,7 +102,7 @@ class Comparison:
         """
         lines = [
             r"\begin{tabular}{lrrr}",
-            rf"policy & regret & difference to {_escaped(self.baseline)} & rows read \\",
+            rf"policy & regret after {self._rounds()} & difference to {_escaped(self.baseline)} & rows read \\",
             r"\hline",
         ]
         for name, runs in self.runs.items():
@@ -93,13 +114,22 @@ class Comparison:
 
     def __str__(self) -> str:
         width = max(len(name) for name in self.runs)
-        lines = []
+        count = self.runs[self.baseline].replications
+        worlds = "1 world" if count == 1 else f"{count:,} worlds, ± one standard error"
+        lines = [f"after {self._rounds()}, in {worlds}:"]
         for name, runs in self.runs.items():
-            mean, error = runs.final_regret()
-            more, doubt = mean_and_error(self.difference(name)[:, -1])
-            against = "" if name == self.baseline else f", {more:+.1f} ± {doubt:.1f} to {self.baseline}"
-            lines.append(f"{name:{width}}  regret {mean:.1f} ± {error:.1f}{against}")
+            line = f"{name:{width}}  regret {' ± '.join(rounded(*runs.final_regret()))}"
+            if name != self.baseline:
+                more = rounded(*mean_and_error(self.difference(name)[:, -1]), sign="+")
+                line += f", {' ± '.join(more)} to {self.baseline}"
+            lines.append(line)
         return "\n".join(lines)
+
+    def _rounds(self) -> str:
+        """Say after how many rounds the last one is that was kept."""
+        runs = self.runs[self.baseline]
+        played = int(runs.rounds_kept[-1]) + 1
+        return f"{played:,} rounds" if played == runs.horizon else f"{played:,} of {runs.horizon:,} rounds"
 
 
 def compare(
@@ -108,12 +138,14 @@ def compare(
     """Play several policies in the same worlds, and compare them world by world.
 
     The worlds are the same for all policies, so their differences are known far more precisely than the regret itself.
+    Policies that would play in other worlds, or other rounds, are refused.
 
     Parameters
     ----------
     policies
             For each name a base, which starts by Artificial Replay, or a dict of arguments for `simulate`, such as
-            `{"base": base, "start": "full-start"}`.
+            `{"base": base, "start": "full-start"}`. The environment, the seed, the replications, the horizon and the
+            rounds to keep must be the same for all.
     env
         The environment, as for `simulate`.
     baseline
@@ -129,33 +161,50 @@ def compare(
     >>> float(abs(result.difference("replay")).max())
     0.0
     """
+    chosen = next(iter(policies), "") if baseline is None else baseline
+    _check_names(policies, chosen)
+    arguments = {}
+    for name, policy in policies.items():
+        own = policy if isinstance(policy, Mapping) else {"base": policy}
+        if "base" not in own:
+            raise InvalidParameter(f"the policy {name!r} must have a base, got {', '.join(own) or 'nothing'}")
+        arguments[name] = {"env": env, **options, **own}
+    for shared in OF_THE_WORLDS:
+        default = inspect.signature(simulate).parameters[shared].default
+        _check_same(shared, {name: given.get(shared, default) for name, given in arguments.items()})
+    return Comparison({name: simulate(**given) for name, given in arguments.items()}, chosen)
+
+
+def mean_and_band(values: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return the mean of each column, and the ends of its 95 % band, which are nan with a single row."""
+    mean: Floats = values.mean(axis=0)
+    if len(values) < 2:
+        return mean, np.full_like(mean, np.nan), np.full_like(mean, np.nan)
+    error = values.std(axis=0, ddof=1) / np.sqrt(len(values))
+    return mean, mean - BAND_95 * error, mean + BAND_95 * error
+
+
+def _check_names(policies: Mapping[str, Any], baseline: str) -> None:
     if len(policies) == 0:
         raise InvalidParameter("policies must hold at least one policy, got none")
-    names = list(policies)
-    chosen = names[0] if baseline is None else baseline
-    if chosen not in policies:
-        raise InvalidParameter(f"baseline must be one of {', '.join(names)}, got {baseline!r}")
-    runs = {}
-    for name, policy in policies.items():
-        arguments = dict(policy) if isinstance(policy, Mapping) else {"base": policy}
-        if "base" not in arguments:
-            raise InvalidParameter(f"the policy {name!r} must have a base, got {', '.join(arguments) or 'nothing'}")
-        runs[name] = simulate(env=env, **{**options, **arguments})
-    return Comparison(runs, chosen)
+    if baseline not in policies:
+        raise InvalidParameter(f"baseline must be one of {', '.join(policies)}, got {baseline!r}")
 
 
-def _errors(values: Floats) -> Floats:
-    if len(values) < 2:
-        return np.full(values.shape[1], np.nan)
-    errors: Floats = values.std(axis=0, ddof=1) / np.sqrt(len(values))
-    return errors
+def _check_same(argument: str, values: Mapping[str, Any]) -> None:
+    """Refuse policies with different values of an argument, because they would not play the same rounds."""
+    lists = (tuple, range, np.ndarray)  # of rounds to keep
+    plain = {name: list(value) if isinstance(value, lists) else value for name, value in values.items()}
+    first, expected = next(iter(plain.items()))
+    for name, value in plain.items():
+        if value is not expected and (argument == "env" or value != expected):
+            got = f"{_SHORT.repr(expected)} for {first!r} and {_SHORT.repr(value)} for {name!r}"
+            raise InvalidParameter(f"must be the same for all policies, got {got}", parameter=argument)
 
 
 def _latex(mean: float, error: float) -> str:
-    return f"${mean:.1f} \\pm {error:.1f}$"
+    return "$" + r" \pm ".join(rounded(mean, error)) + "$"
 
 
 def _escaped(text: str) -> str:
-    for sign in "\\&%$#_{}":
-        text = text.replace(sign, "\\" + sign if sign != "\\" else r"\textbackslash ")
-    return text
+    return text.translate(_LATEX)

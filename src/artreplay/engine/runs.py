@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -68,13 +69,13 @@ class Runs:
 
     @property
     def unused_share(self) -> Floats:
-        """The share of each log that was never shown, or nan without a log."""
+        """The share of each log that was not shown by the last round that was kept, or nan without a log."""
         if self.history == 0:
             return np.full(self.replications, np.nan)
         return 1.0 - self.used[:, -1] / self.history
 
     def final_regret(self) -> tuple[float, float]:
-        """Compute the mean regret at the horizon over replications, and its standard error.
+        """Compute the mean regret over replications, and its standard error, at the last round that was kept.
 
         >>> import artreplay as ar
         >>> runs = ar.simulate(ar.MonUCB(2, 3), ar.environments.KArmed(2, means=[0.5, 0.5]), horizon=3, replications=2)
@@ -143,3 +144,26 @@ def mean_and_error(values: ArrayLike) -> tuple[float, float]:
     values = np.asarray(values, dtype=np.float64)
     error = float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("nan")
     return float(values.mean()), error
+
+
+_NO_ERROR = 1e-9  # standard errors below this are rounding, as of differences that are 0
+
+
+def rounded(mean: float, error: float, sign: str = "") -> list[str]:
+    """Write a mean and its standard error with two digits of the error. An error that is nan is left out.
+
+    Parameters
+    ----------
+    mean, error
+        The two numbers.
+    sign
+        "+" to write the sign of a positive mean.
+
+    >>> rounded(14.0382, 0.2137), rounded(1234.5, 41.7), rounded(0.5, float("nan"))
+    (['14.04', '0.21'], ['1234', '42'], ['0.5'])
+    """
+    if math.isnan(error) or error < _NO_ERROR:
+        exact = f"{round(mean, 9) + 0.0:{sign}.6g}"
+        return [exact] if math.isnan(error) else [exact, "0"]
+    decimals = max(0, 1 - math.floor(math.log10(error)))
+    return [f"{mean:{sign}.{decimals}f}", f"{error:.{decimals}f}"]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from artreplay.compiling import Floats
 from artreplay.engine import Comparison
+from artreplay.engine.comparing import mean_and_band
 
 # Lines also differ in lightness and style, so that they can be told apart without colour.
 _LINE_COLOURS = ("#101010", "#c04a00", "#2b7bba", "#7a9a01", "#8a4fbe", "#b08900", "#5a5a5a", "#d46a9f")
@@ -63,9 +63,8 @@ def comparison(result: Comparison, path: str | Path | None = None) -> Figure:
 
 
 def _band(axes: Axes, rounds: Any, values: Floats, look: dict[str, Any], name: str) -> None:
-    mean = values.mean(axis=0)
+    mean, low, high = mean_and_band(values)
     marker = "o" if len(rounds) == 1 else None
     axes.plot(rounds, mean, linewidth=1.8, marker=marker, label=name, **look)
     if len(values) > 1:
-        error = 1.96 * values.std(axis=0, ddof=1) / np.sqrt(len(values))
-        axes.fill_between(rounds, mean - error, mean + error, color=look["color"], alpha=0.15, linewidth=0)
+        axes.fill_between(rounds, low, high, color=look["color"], alpha=0.15, linewidth=0)
