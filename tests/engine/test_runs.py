@@ -72,16 +72,20 @@ def test_runs_know_their_sizes():
     assert runs.seconds > 0
 
 
-def test_runs_over_points_know_how_many_cells_they_end_with():
-    """As many as the policy has that plays the same rounds by hand; more where the log divides space."""
+@pytest.mark.parametrize("rows", [60, 300])
+def test_runs_over_points_know_how_many_cells_they_end_with(rows):
+    """As many as the policy has that plays the same rounds by hand; more where the log divides space.
+
+    With 300 rows the trees outgrow the arrays they start with.
+    """
     env = ar.environments.Quadratic(noise="none", finest=8)
     base = ar.TreeAllocation(2, levels=(0.5, 1), budget=2, max_units=5, horizon=20, epsilon=1 / 8)
     with ar.compiling.using("interpreted"):
         full, ignorant = (
-            ar.simulate(base, env, start, history=60, horizon=20, replications=2)
+            ar.simulate(base, env, start, history=rows, horizon=20, replications=2)
             for start in ("full-start", "ignorant")
         )
-    policy = ar.FullStart(base, env.draw_history(60, replication=1))
+    policy = ar.FullStart(base, env.draw_history(rows, replication=1))
     for _ in range(20):
         action = policy.ask()
         policy.tell(action, [float(env.means(np.array([p]), np.array([level]))[0]) for p, level in action])

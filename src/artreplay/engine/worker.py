@@ -68,9 +68,11 @@ class Worker:
             if scene.counted is not None:
                 fresh[:] = _state_that_counts(self.setting.base, scene.counted)
             session = self._session(batch, state, fresh, scene.shows_all)
+            first = base.component
             self._play(base, scene, session)
             if isinstance(base, PointAlgorithm):
                 self.outputs.boxes[batch.start : batch.stop] = base.n_cells()
+            base.component = first  # whose arrays may be shorter than those it has grown into
             self.cursor[WORLD], self.position[ROUND] = 0, 0  # which `progress` adds to what is finished
             self.finished += len(batch)
 
@@ -118,7 +120,6 @@ class Worker:
                 raise InvalidAction(_complaint(result, base, setting, int(proposal[0])))
             if self.stop.is_set():
                 raise StopWorkers
-        base.component = first
 
 
 def _state_that_counts(base: Base, rows: list[int]) -> Ints:
