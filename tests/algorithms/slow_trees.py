@@ -109,6 +109,24 @@ class SlowTree:
                 left -= levels[leaf.level]
         return [ar.Allocation(leaf.centre(), levels[leaf.level]) for leaf in chosen]
 
+    def choose_merged(self, levels: Sequence[float], budget: float, most: int) -> list[ar.Allocation]:
+        """The exact choice among the intersections of the leaves of all levels above 0, in Z-order."""
+        active = [leaf for leaf in self.leaves if levels[leaf.level] > 0]
+        merged = {}  # the deepest leaf at each low corner
+        for leaf in active:
+            if not any(overlap(leaf, other) and other.depth > leaf.depth for other in active):
+                merged[leaf.code(self.deepest)] = leaf
+        boxes = [merged[code] for code in sorted(merged)]
+        values = np.zeros((len(boxes), len(levels)))
+        for row, box in enumerate(boxes):
+            for leaf in active:
+                if leaf.holds(box.centre(), leaf.level):
+                    values[row, leaf.level] = leaf.index
+        return [
+            ar.Allocation(boxes[row].centre(), levels[level])
+            for row, level in exact_choice(values, levels, budget, most)
+        ]
+
 
 def overlap(one: Leaf, other: Leaf) -> bool:
     small, large = (one, other) if one.depth >= other.depth else (other, one)

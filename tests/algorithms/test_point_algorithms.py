@@ -195,13 +195,13 @@ def test_allocations_keep_to_the_budget_and_name_no_box_twice(data):
     levels = data.draw(st.sampled_from([(1,), (0.5, 1), (0.1, 0.2, 0.3), (0, 1, 2, 3), (2, 5), (0.7, 1.1)]))
     most = data.draw(st.integers(1, 5))
     budget = float(Fraction(str(min(filter(None, levels)))) * data.draw(st.integers(2, 14)) / 2)
-    kind = data.draw(st.sampled_from(["grid exact", "grid greedy", "tree exact", "tree greedy", "paper"]))
+    kinds = ["grid exact", "grid greedy", "finest exact", "finest greedy", "paper exact", "paper greedy"]
+    kind, solver = data.draw(st.sampled_from(kinds)).split()
     options = {"levels": levels, "budget": budget, "max_units": most, "horizon": 20, "bonus": small}
-    if kind.startswith("grid"):
-        base = ar.GridAllocation(1, cells_per_side=4, solver=kind[5:], **options)
+    if kind == "grid":
+        base = ar.GridAllocation(1, cells_per_side=4, solver=solver, **options)
     else:
-        rule = {"rule": "paper"} if kind == "paper" else {"solver": kind[5:]}
-        base = ar.TreeAllocation(1, epsilon=0.25, **options, **rule)
+        base = ar.TreeAllocation(1, epsilon=0.25, rule=kind, solver=solver, **options)
     policy = ar.Ignorant(base)
     for point, level, reward in draws(1, 12, data.draw(st.integers(0, 99)), levels):
         chosen = policy.ask()
@@ -270,7 +270,6 @@ BAD_PARAMETERS = [
     ("TreeAllocation", {"budget": math.inf}),
     ("TreeAllocation", {"max_units": 0}),
     ("TreeAllocation", {"rule": "own"}),
-    ("TreeAllocation", {"rule": "paper", "solver": "exact"}),
     ("TreeAllocation", {"epsilon": 0.0}),
     ("GridAllocation", {"solver": "lucky"}),
     ("GridAllocation", {"levels": (1, math.pi)}),

@@ -84,12 +84,14 @@ def test_treeallocation_is_what_the_slow_trees_say_after_every_sample(dim, split
 
 @each_split
 @each_dimension
-def test_the_papers_rule_is_what_the_slow_trees_say_after_every_sample(dim, split):
-    base = allocation(dim, split, rule="paper")
+@pytest.mark.parametrize("solver", ["exact", "greedy"])
+def test_the_papers_rule_is_what_the_slow_trees_say_after_every_sample(dim, split, solver):
+    base = allocation(dim, split, rule="paper", solver=solver)
     slow = SlowTree(dim, DEEPEST[dim], split, small, levels=len(LEVELS), grain=True)
     for step, (point, level, reward) in enumerate(draws(dim, 90, 4, LEVELS)):
         chosen = base.propose()
-        assert chosen == slow.choose_leaves(LEVELS, 2.0, 3)
+        choose = slow.choose_merged if solver == "exact" else slow.choose_leaves
+        assert chosen == choose(LEVELS, 2.0, 3)
         if step % 2 == 0:
             point, level = chosen[-1].point, LEVELS.index(chosen[-1].level)
         base.update(ar.Allocation(point, LEVELS[level]), reward)
@@ -221,6 +223,7 @@ def check_champions(base):
     cells, value = base.algorithm.cells, base.algorithm.index.value
     selector = base.algorithm.selector
     champions = getattr(selector, "champions", None) or selector.ranking
+    champions = getattr(champions, "champions", champions)
     below = {}
     for node in range(int(cells.size[0]) - 1, -1, -1):
         fan = 1 << cells.dim
@@ -247,8 +250,9 @@ def check_champions(base):
         lambda: allocation(1, epsilon=2.0**-6),
         lambda: allocation(2, solver="greedy", split="confidence"),
         lambda: allocation(2, rule="paper"),
+        lambda: allocation(2, rule="paper", solver="exact"),
     ],
-    ids=["d=1", "d=2", "d=3", "levels", "levels, greedy", "the paper's rule"],
+    ids=["d=1", "d=2", "d=3", "levels", "levels, greedy", "the paper's rule", "the paper's rule, exact"],
 )
 def test_champions_are_those_of_a_search_after_every_update(make):
     base = make()

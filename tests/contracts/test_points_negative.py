@@ -266,8 +266,8 @@ def test_a_greedy_choice_that_stops_at_the_first_misfit_is_wrong(kind: str) -> N
 # -- the paper's rule -------------------------------------------------------------------------------------------
 
 
-def paper() -> ar.TreeAllocation:
-    return ar.TreeAllocation(1, epsilon=0.5, rule="paper", **TWO_LEVELS)
+def paper(solver: Any = None) -> ar.TreeAllocation:
+    return ar.TreeAllocation(1, epsilon=0.5, rule="paper", solver=solver, **TWO_LEVELS)
 
 
 def test_the_papers_rule_by_hand() -> None:
@@ -289,10 +289,11 @@ def test_the_papers_rule_by_hand() -> None:
 
 
 @pytest.mark.parametrize("check", [check_coupling, check_irrelevant_data])
-def test_the_papers_rule_is_found_out(check: Any) -> None:
-    assert not paper().exact
+@pytest.mark.parametrize("solver", ["exact", "greedy"])
+def test_the_papers_rule_is_found_out(check: Any, solver: Any) -> None:
+    assert not paper(solver).exact
     with pytest.raises(CheckFailed) as found:
-        check(paper, cases=1000)
+        check(lambda: paper(solver), cases=1000)
     assert len(found.value.history) <= 12
 
 

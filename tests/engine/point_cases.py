@@ -62,6 +62,12 @@ CASES = {
         lambda **more: ar.TreeAllocation(2, **EFFORT, horizon=50, epsilon=0.25, bonus=small, rule="paper", **more),
         CERTAIN,
     ),
+    "TreeAllocation of the paper, exact": (
+        lambda **more: ar.TreeAllocation(
+            2, **EFFORT, horizon=50, epsilon=0.25, bonus=small, rule="paper", solver="exact", **more
+        ),
+        CERTAIN,
+    ),
     "RandomAllocation": (
         lambda **more: ar.RandomAllocation(2, **EFFORT, cells_per_side=3, seed=5, **more),
         EFFORTS,

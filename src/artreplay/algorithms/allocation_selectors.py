@@ -72,7 +72,7 @@ class BudgetedChoice(NamedTuple):
     after one of its indices has changed.
     """
 
-    ranking: Any  # `Contest`, `Champions` or `BestOfParts`
+    ranking: Any  # `Contest`, `Champions`, `MergedLeaves` or `BestOfParts`
     solver: Any
     active: Ints  # the levels above 0; the solver knows each by its place in this array
     candidates: Candidates
@@ -119,9 +119,10 @@ class BudgetedChoice(NamedTuple):
         self.mark(cells.level(cell))
 
     def divided(self, cells: GridCells | Forest, cell: int, value: Floats) -> None:
-        """Update the choice after a cell was replaced by smaller ones."""
+        """Update the choice after a cell was replaced by smaller ones. `MergedLeaves` then has others at each level."""
         self.ranking.divided(cells, cell, value)
-        self.mark(cells.level(cell))
+        for place in range(len(self.active)):
+            self.stale[place] = 1
 
     def mark(self, level: int) -> None:
         """Mark the candidates of a level as out of date."""
@@ -144,10 +145,10 @@ def budgeted_choice(ranking: Any, solver: GreedyChoice | ExactChoice, active: In
 
 @compiled(scratch=("hidden",))
 class PaperChoice(NamedTuple):
-    """The paper's rule. It takes leaves in the order of index per level, except those that overlap one taken before.
+    """The paper's rule with the greedy solver.
 
-    Artificial Replay is not exact with it, because a sample at another level can split a leaf that overlaps, and so
-    free a part of it.
+    It takes leaves in the order of index per level, except those that overlap one taken before. Artificial Replay is
+    not exact with it, because a sample at another level can split a leaf that overlaps, and so free a part of it.
     """
 
     champions: Champions

@@ -13,9 +13,9 @@ from artreplay.algorithms.algorithm import RewardRange
 from artreplay.algorithms.allocation_selectors import PaperChoice, budgeted_choice, contest
 from artreplay.algorithms.bonus import Bonus, Theory, practical
 from artreplay.algorithms.bounds import GrainedBound
-from artreplay.algorithms.budget import ExactChoice, GreedyChoice, solver_of
+from artreplay.algorithms.budget import ExactChoice, solver_of
 from artreplay.algorithms.index_over_boxes import IndexedGrid, IndexedTree, Split
-from artreplay.algorithms.leaves import champions
+from artreplay.algorithms.leaves import MergedLeaves, champions
 from artreplay.algorithms.point_algorithms import Play, PointAlgorithm, active_levels, checked_levels
 from artreplay.cells import Lattice
 from artreplay.cells.boxes import WITHIN, depth_of, samples_in
@@ -158,10 +158,11 @@ class TreeAllocation(Allocating, IndexedTree):
         The least width of a box, as a share of the side of the space.
     solver
         "exact" finds the set with the largest sum of indices, and "greedy" takes boxes by their index per unit of
-        effort. The default is "exact", except with `rule="paper"`, which is always "greedy".
+        effort. The default is "exact", except with `rule="paper"`, where it is "greedy".
     rule
         "finest" chooses among the finest boxes, each with the index of the leaf it lies in, and is exact. "paper"
-        chooses greedily among the leaves themselves and, contrary to the paper's theorem, is not exact.
+        chooses among the leaves themselves and, contrary to the paper's theorem, is not exact. With the greedy solver
+        these are leaves that do not overlap, with the exact one the boxes in which the leaves of all levels overlap.
     split
         When a leaf splits: once it has enough "samples" for its size, or with "confidence" once its bonus is narrower
         than the leaf.
@@ -209,8 +210,6 @@ class TreeAllocation(Allocating, IndexedTree):
     ) -> None:
         self.horizon = horizon
         super().__init__(box, dim, 1 << depth_of(epsilon), play, seed, reward_range)
-        if rule == "paper" and solver == "exact":
-            raise InvalidParameter('solver must be "greedy" or left out with rule="paper", got "exact"')
         if rule == "paper" and mask is not None:
             raise InvalidParameter('mask must be left out with rule="paper". Use rule="finest"')
         usual = "greedy" if rule == "paper" else "exact"
@@ -221,8 +220,12 @@ class TreeAllocation(Allocating, IndexedTree):
         cells, index = self._cells_and_index(GrainedBound(self._bound_of(bonus, None, _tree_scale)))
         self.mask = checked_mask(mask, self.lattice)
         ranking = champions(cells, scattered=rule == "finest", inside=self._inside())
-        selector: Any = budgeted_choice(ranking, chooser, active, self.width)
-        if isinstance(chooser, GreedyChoice) and rule == "paper":
+        selector: Any
+        if rule == "finest":
+            selector = budgeted_choice(ranking, chooser, active, self.width)
+        elif isinstance(chooser, ExactChoice):
+            selector = budgeted_choice(MergedLeaves(ranking, active), chooser, active, self.width)
+        else:
             hidden = np.zeros(self.width * len(active), np.int64)
             selector = PaperChoice(ranking, active, chooser.level, chooser.cost, chooser.budget, self.width, hidden)
         self._choose_by(selector, cells, index, split)

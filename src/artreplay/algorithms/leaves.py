@@ -142,6 +142,72 @@ def champions(cells: Forest, scattered: bool, inside: Ints | None = None) -> Cha
 
 
 @compiled
+class MergedLeaves(NamedTuple):
+    """The boxes that remain when the trees of all levels are laid over each other, ranked level by level.
+
+    Each such box lies in one leaf of every tree. At each level it is worth what that leaf is worth, and its rank is the
+    Z-order of its low corner. A leaf stands for its first box that was not taken out.
+    """
+
+    champions: Champions
+    active: Ints  # the levels above 0, whose trees are laid over each other
+
+    def leader(self, cells: Forest, level: int) -> int:
+        """The best leaf of a level that has a box left, or NOBODY."""
+        return self.champions.leader(cells, level)
+
+    def take_out(self, cells: Forest, cell: int, value: Floats) -> None:
+        """Take out the first box of a leaf that is still in. After its last box the leaf is out too."""
+        place = self.champions.rank[cell]
+        following = place + (1 << self.above(cells, self.depth_at(cells, place)))
+        self.champions.rank[cell] = following
+        if following & ((1 << self.above(cells, cells.depth[cell])) - 1) == 0:  # it begins the leaf after this one
+            self.champions.leaf[cell] = NOBODY
+        self.champions.climb(cells, cell, value)
+
+    def put_back(self, cells: Forest, cell: int, value: Floats) -> None:
+        """Undo all `take_out` of a leaf."""
+        self.champions.born(cells, cell)
+        self.champions.climb(cells, cell, value)
+
+    def place(self, cells: Forest, cell: int) -> int:
+        """The low corner of a leaf's first box that is not taken out, as a place in Z-order."""
+        place: int = self.champions.rank[cell]
+        return place
+
+    def box(self, cells: Forest, level: int, rank: int) -> int:
+        """The box whose low corner is at a place in Z-order."""
+        depth = self.depth_at(cells, rank)
+        number: int = (level << LEVEL_AT) | (1 << (cells.dim * depth)) | (rank >> self.above(cells, depth))
+        return number
+
+    def depth_at(self, cells: Forest, place: int) -> int:
+        """The depth of the box at a place, which is that of the deepest leaf there."""
+        finest = place | (1 << (cells.dim * cells.deepest))
+        depth = 0
+        for number in range(len(self.active)):
+            depth = max(depth, int(cells.depth[cells.locate((self.active[number] << LEVEL_AT) | finest)]))
+        return depth
+
+    def above(self, cells: Forest, depth: int) -> int:
+        """The bits of a place in Z-order that say where in a box of this depth it lies."""
+        bits: int = cells.dim * (cells.deepest - depth)
+        return bits
+
+    def changed(self, cells: Forest, cell: int, value: Floats) -> None:
+        """Update the champions after an index has changed."""
+        self.champions.changed(cells, cell, value)
+
+    def divided(self, cells: Forest, cell: int, value: Floats) -> None:
+        """Update the champions after a leaf became the parent of smaller ones."""
+        self.champions.divided(cells, cell, value)
+
+    def enlarged(self, nodes: int) -> MergedLeaves:
+        """Return the same with space for this many nodes."""
+        return self._replace(champions=self.champions.enlarged(nodes))
+
+
+@compiled
 class BestLeaf(NamedTuple):
     """Selects the leaf with the highest index, in a forest of one tree."""
 
