@@ -67,7 +67,7 @@ def environment_of(setting: Setting) -> ArmEnvironment | PointEnvironment:
     options = {part: setting.get(part) for part in (*_ALLOCATION, "finest", "bad_share")}
     options["noise"] = setting.get("noise", "bernoulli")
     if name == "patrol":
-        from artreplay_patrol import synthetic_domain  # imported here, because it imports pyarrow, which takes a while
+        from reproduction.domains.patrol_domain import synthetic_domain  # it imports pyarrow, which takes a while
 
         return synthetic_domain(setting.seed, setting["waypoints"], **options)
     if name in _SURFACES:

@@ -15,8 +15,17 @@ import reproduction
 FOLDER = Path(reproduction.__file__).parent
 SOURCES = sorted(FOLDER.glob("*.py"))
 ALGORITHMS = sorted((FOLDER / "algorithms").glob("*.py"))
+DOMAINS = sorted((FOLDER / "domains").glob("*.py"))
 
-# What its algorithms are made of beside public names, as the algorithms of the package are.
+# What its domain and its algorithms are made of beside public names, as those of the package are.
+PARTS_OF_DOMAINS = {
+    "artreplay.algorithms.point_algorithms",
+    "artreplay.compiling",
+    "artreplay.environments.point_environments",
+    "artreplay.optional_packages",
+    "artreplay.parameters",
+    "artreplay.streams",
+}
 PARTS = {
     "artreplay.algorithms.allocations",
     "artreplay.algorithms.budget",
@@ -40,10 +49,10 @@ def imported(path: Path) -> Iterator[tuple[str, str]]:
             yield from ((str(node.module), alias.name) for alias in node.names)
 
 
-@pytest.mark.parametrize("path", [*SOURCES, *ALGORITHMS], ids=lambda path: path.stem)
-def test_it_imports_public_names_and_parts_of_algorithms_only(path: Path) -> None:
+@pytest.mark.parametrize("path", [*SOURCES, *ALGORITHMS, *DOMAINS], ids=lambda path: path.stem)
+def test_it_imports_public_names_and_parts_only(path: Path) -> None:
     for module, name in imported(path):
-        if path in ALGORITHMS and module in PARTS:
+        if module in {**dict.fromkeys(ALGORITHMS, PARTS), **dict.fromkeys(DOMAINS, PARTS_OF_DOMAINS)}.get(path, ()):
             continue
         assert module.count(".") <= 1, f"{path.name} reaches into {module}"
         if name and module != "artreplay.errors":  # all of which is there for those who raise or catch errors
@@ -54,8 +63,9 @@ def test_some_names_are_imported() -> None:
     assert sum(1 for path in SOURCES for _ in imported(path)) > 20
 
 
-def test_each_part_of_algorithms_is_imported() -> None:
-    assert {module for path in ALGORITHMS for module, _ in imported(path)} >= PARTS
+def test_each_part_is_imported() -> None:
+    for paths, parts in ((ALGORITHMS, PARTS), (DOMAINS, PARTS_OF_DOMAINS)):
+        assert {module for path in paths for module, _ in imported(path)} >= parts
 
 
 def test_the_package_does_not_know_it() -> None:

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from artreplay_patrol.area import Area
-    from artreplay_patrol.domain import synthetic_domain
-    from artreplay_patrol.environment import Patrol
     from artreplay_patrol.errors import InvalidRecords
     from artreplay_patrol.quality import Quality
     from artreplay_patrol.readers import read_records
@@ -24,12 +22,10 @@ __all__ = [
     "SCHEMA",
     "Area",
     "InvalidRecords",
-    "Patrol",
     "Quality",
     "Site",
     "box_samples",
     "read_records",
-    "synthetic_domain",
     "waypoint_samples",
 ]
 
@@ -37,12 +33,10 @@ _FILES = {
     "SCHEMA": "waypoints",
     "Area": "area",
     "InvalidRecords": "errors",
-    "Patrol": "environment",
     "Quality": "quality",
     "Site": "site",
     "box_samples": "samples",
     "read_records": "readers",
-    "synthetic_domain": "domain",
     "waypoint_samples": "samples",
 }
 

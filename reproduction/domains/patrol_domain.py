@@ -1,18 +1,26 @@
-"""`Patrol`: a fitted surface of chances to find something, and a log that lies where patrols really went."""
+"""`Patrol`: a fitted surface of chances to find something, and a log that lies where invented patrols went."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from functools import lru_cache
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from artreplay.algorithms.point_algorithms import checked_levels
 from artreplay.compiling import Floats, Ints
 from artreplay.environments.point_environments import Noise, PointEnvironment, log_draws
 from artreplay.errors import InvalidHistory, InvalidParameter, exact
 from artreplay.history import History
 from artreplay.parameters import checked
 from artreplay.streams import LOG_UNIT
+from artreplay_patrol.site import midway_thresholds
+from artreplay_patrol.synthetic import WAYPOINTS, SyntheticPark
+from reproduction.domains.park_surface import ParkSurface
+
+_FULL = 0.95  # the share of waypoints with less effort than level 1 stands for
+_MASK = 64  # boxes per side
 
 
 class FittedSurface(Protocol):
@@ -78,3 +86,42 @@ class Patrol(PointEnvironment):
         rows = np.minimum(draws.astype(np.int64), len(self.log) - 1)
         places: Any = self.log.points[rows]
         return places, self._log_levels[rows]
+
+
+class PatrolWorld(NamedTuple):
+    """A surface, and the waypoints it was fitted to; efforts are such that level 1 is a lot for one waypoint."""
+
+    surface: ParkSurface
+    points: Floats
+    efforts: Floats
+    observed: Floats
+
+
+@lru_cache(maxsize=4)
+def synthetic_world(seed: int = 0, waypoints: int = WAYPOINTS) -> PatrolWorld:
+    """The surface of a synthetic park; the same for the same seed, and fitted once in a process."""
+    park = SyntheticPark(seed, waypoints)
+    walks = park.walks
+    efforts = walks.effort_km / np.quantile(walks.effort_km, _FULL)
+    observed = (walks.snare | walks.animal).astype(np.float64)
+    axis = (np.arange(_MASK) + 0.5) / _MASK
+    centres = np.stack([grid.ravel() for grid in np.meshgrid(axis, axis, indexing="ij")], axis=1)
+    mask = park.terrain.inside(centres).reshape(_MASK, _MASK)
+    surface = ParkSurface.fit(walks.points, efforts, observed, mask=mask, seed=seed)
+    return PatrolWorld(surface, walks.points, efforts, observed)
+
+
+def synthetic_domain(
+    seed: int = 0,
+    waypoints: int = WAYPOINTS,
+    levels: Sequence[float] = (0.0, 0.5, 1.0),
+    budget: float = 2.0,
+    max_units: int = 5,
+    **options: Any,
+) -> Patrol:
+    """The `Patrol` domain of a synthetic park; a logged waypoint has the level that is nearest to its effort."""
+    world = synthetic_world(seed, waypoints)
+    values = checked_levels(levels)
+    nearest = np.searchsorted(midway_thresholds(values), world.efforts, side="right") - 1
+    log = History(world.points, world.observed, levels=np.array(values)[nearest])
+    return Patrol(world.surface, levels, budget, max_units, log=log, **options)

@@ -1,53 +1,44 @@
-"""`Surface`: a small neural network from place and effort to the chance of an observation."""
+"""`ParkSurface`: a small neural network from place and effort to the chance of an observation."""
 
 from __future__ import annotations
 
-import json
 import warnings
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 
 from artreplay.compiling import Floats
-from artreplay.errors import InvalidFile
 from artreplay.optional_packages import needed
 from artreplay.parameters import checked_seed
 from artreplay.streams import fold
-from artreplay.whole_files import write_whole
 from artreplay_patrol.area import Bools
 from artreplay_patrol.errors import InvalidRecords
 from artreplay_patrol.samples import box_of
 
-FORMAT = "artreplay surface 1"
 HIDDEN = (24, 16)  # the architecture is ours: the paper gives none
 MAX_ROWS = 20_000  # that a network is fitted to
 _EPOCHS = 40
 _MAX_KNOWN = 1 << 16
-_KNOTS = 17  # efforts at which a monotone surface is looked at
+_KNOTS = 17  # efforts at which the network is asked
 
 
 @dataclass(frozen=True, eq=False)
-class Surface:
+class ParkSurface:
     """The chance of an observation at (x, y) of the unit square with some effort, fitted to records.
 
-    No effort finds nothing. With `monotone`, more effort never finds less: between a few efforts the chance is a
-    straight line, at each of them the largest one up to there. With `mask` nothing is found in boxes outside it.
+    No effort finds nothing, and more effort never finds less: between a few efforts the chance is a straight line, at
+    each of them the largest one up to there. With `mask` nothing is found in boxes outside it.
     """
 
     weights: tuple[Floats, ...]
     biases: tuple[Floats, ...]
-    max_effort: float  # in the records; beyond it a monotone surface stays as it is
-    monotone: bool = False
+    max_effort: float  # in the records; beyond it the surface stays as it is
     mask: Bools | None = None
     _known: dict[bytes, Floats] = field(default_factory=dict, init=False, repr=False)  # of points asked for one by one
 
     @classmethod
-    def fit(
-        cls, points: Any, efforts: Any, observed: Any, *, monotone: bool = False, mask: Any = None, seed: int = 0
-    ) -> Surface:
+    def fit(cls, points: Any, efforts: Any, observed: Any, *, mask: Any = None, seed: int = 0) -> ParkSurface:
         """Fit a network to samples, or, if there are very many, to a part of them drawn with the seed."""
         places = np.asarray(points, np.float64).reshape(-1, 2)
         effort, labels = np.asarray(efforts, np.float64), np.asarray(observed).astype(np.int64)
@@ -58,13 +49,13 @@ class Surface:
         most = float(effort.max()) or 1.0
         inputs = _inputs(places[rows], effort[rows], most)
         weights, biases = _fitted(inputs, labels[rows], int(rng.integers(1 << 31)))
-        return cls(weights, biases, most, monotone, None if mask is None else np.asarray(mask, np.bool_))
+        return cls(weights, biases, most, None if mask is None else np.asarray(mask, np.bool_))
 
     def means(self, points: Any, levels: Any) -> Floats:
         """The chances at these points with these efforts."""
         places = np.asarray(points, np.float64).reshape(-1, 2)
         effort = np.broadcast_to(np.asarray(levels, np.float64), (len(places),))
-        chance = self._rising(places, effort) if self.monotone else self._network(places, effort)
+        chance = self._rising(places, effort)
         nowhere = effort <= 0.0
         if self.mask is not None:
             box = box_of(places, len(self.mask))
@@ -110,42 +101,6 @@ class Surface:
         chances[:, 0] = 0.0
         highest: Floats = np.maximum.accumulate(chances, axis=1)
         return highest
-
-    def save(self, path: Path | str) -> None:
-        """Write it as arrays and JSON: nothing is executed when it is read."""
-        about = {
-            "format": FORMAT,
-            "layers": len(self.weights),
-            "max_effort": self.max_effort,
-            "monotone": self.monotone,
-        }
-        arrays: dict[str, Any] = {"about": np.frombuffer(json.dumps(about).encode(), np.uint8)}
-        arrays |= {f"weights{number}": array for number, array in enumerate(self.weights)}
-        arrays |= {f"biases{number}": array for number, array in enumerate(self.biases)}
-        if self.mask is not None:
-            arrays["mask"] = self.mask
-        write_whole(Path(path), lambda file: np.savez(file, **arrays))
-
-    @classmethod
-    def load(cls, path: Path | str) -> Surface:
-        """Read a surface that `save` wrote."""
-        try:
-            with open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
-                about = json.loads(bytes(arrays["about"]))
-                if about["format"] != FORMAT:
-                    raise InvalidFile(f"{path} is of another version: {about['format']!r}, expected {FORMAT!r}")
-                layers = range(about["layers"])
-                return cls(
-                    tuple(arrays[f"weights{number}"] for number in layers),
-                    tuple(arrays[f"biases{number}"] for number in layers),
-                    float(about["max_effort"]),
-                    bool(about["monotone"]),
-                    arrays["mask"] if "mask" in arrays.files else None,
-                )
-        except FileNotFoundError:
-            raise InvalidFile(f"{path} does not exist") from None
-        except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile) as error:
-            raise InvalidFile(f"{path} is not a surface: {error}") from error
 
 
 def _inputs(points: Floats, effort: Floats, most: float) -> Floats:

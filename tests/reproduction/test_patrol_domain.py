@@ -7,7 +7,7 @@ import pytest
 
 import artreplay as ar
 from artreplay.errors import InvalidHistory, InvalidParameter
-from artreplay_patrol.environment import Patrol
+from reproduction.domains.patrol_domain import Patrol
 
 
 class Slope:

@@ -1,16 +1,13 @@
-"""The network that stands for a park: what it learns, what it promises, how it is kept."""
+"""The network that stands for a park: what it learns and what it promises."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from artreplay.errors import InvalidFile
-from artreplay_patrol.domain import synthetic_domain, synthetic_world
 from artreplay_patrol.errors import InvalidRecords
-from artreplay_patrol.surface import Surface
+from reproduction.domains.park_surface import ParkSurface
+from reproduction.domains.patrol_domain import synthetic_domain, synthetic_world
 
 
 @pytest.fixture(scope="module")
@@ -21,37 +18,37 @@ def samples():
     return points, efforts, rng.random(2000) < chance
 
 
-@pytest.fixture(scope="module", params=[False, True], ids=["plain", "monotone"])
-def surface(request, samples) -> Surface:
+@pytest.fixture(scope="module")
+def surface(samples) -> ParkSurface:
     mask = np.ones((4, 4), np.bool_)
     mask[0, 0] = False
-    return Surface.fit(*samples, monotone=request.param, mask=mask)
+    return ParkSurface.fit(*samples, mask=mask)
 
 
-def test_it_learns_the_chances(surface: Surface, samples) -> None:
+def test_it_learns_the_chances(surface: ParkSurface, samples) -> None:
     points, efforts, _ = samples
     away = points.max(axis=1) > 0.25
     truth = 1.0 - np.exp(-efforts * points[:, 0])
     assert np.abs(surface.means(points, efforts) - truth)[away].mean() < 0.06
 
 
-def test_no_effort_and_no_park_find_nothing(surface: Surface) -> None:
+def test_no_effort_and_no_park_find_nothing(surface: ParkSurface) -> None:
     assert surface.means([(0.9, 0.9)], 0.0).tolist() == [0.0]
     assert surface.means([(0.1, 0.1)], 2.0).tolist() == [0.0]
     assert surface.means([(0.9, 0.9)], 2.0)[0] > 0.3
 
 
-def test_more_effort_never_finds_less_if_asked(samples) -> None:
+def test_more_effort_never_finds_less(samples) -> None:
     rng = np.random.default_rng(1)
     some = [part[:800] for part in samples]
-    noise = Surface.fit(some[0], some[1], rng.random(800) < 0.5, monotone=True)  # nothing there to learn
+    noise = ParkSurface.fit(some[0], some[1], rng.random(800) < 0.5)  # nothing there to learn
     points = rng.random((200, 2))
     chances = np.stack([noise.means(points, effort) for effort in np.linspace(0.0, 4.0, 90)])
     assert (np.diff(chances, axis=0) >= 0.0).all()
     assert ((chances >= 0.0) & (chances <= 1.0)).all()
 
 
-def test_a_chance_does_not_depend_on_what_else_is_asked(surface: Surface, samples) -> None:
+def test_a_chance_does_not_depend_on_what_else_is_asked(surface: ParkSurface, samples) -> None:
     points, efforts, _ = samples
     together = surface.means(points[:33], efforts[:33])
     alone = [surface.means(point, effort)[0] for point, effort in zip(points[:33], efforts[:33], strict=True)]
@@ -60,33 +57,14 @@ def test_a_chance_does_not_depend_on_what_else_is_asked(surface: Surface, sample
 
 def test_the_same_seed_gives_the_same_surface(samples) -> None:
     some = [part[:400] for part in samples]
-    one, same, other = (Surface.fit(*some, seed=seed).means(samples[0], 1.0) for seed in (3, 3, 4))
+    one, same, other = (ParkSurface.fit(*some, seed=seed).means(samples[0], 1.0) for seed in (3, 3, 4))
     assert (one == same).all()
     assert (one != other).any()
 
 
-def test_it_is_kept_without_pickle(surface: Surface, samples, tmp_path: Path) -> None:
-    surface.save(tmp_path / "surface.npz")
-    again = Surface.load(tmp_path / "surface.npz")
-    assert (again.means(samples[0], samples[1]) == surface.means(samples[0], samples[1])).all()
-
-
-def test_files_that_are_no_surface(surface: Surface, tmp_path: Path) -> None:
-    path = tmp_path / "surface.npz"
-    with pytest.raises(InvalidFile, match="does not exist"):
-        Surface.load(path)
-    surface.save(path)
-    path.write_bytes(path.read_bytes()[:-40])
-    with pytest.raises(InvalidFile, match="is not a surface"):
-        Surface.load(path)
-    np.savez(path, about=np.frombuffer(b'{"format": "other 2"}', np.uint8))
-    with pytest.raises(InvalidFile, match="another version"):
-        Surface.load(path)
-
-
 def test_one_kind_of_outcome_is_refused(samples) -> None:
     with pytest.raises(InvalidRecords, match="with and without an observation"):
-        Surface.fit(samples[0], samples[1], np.zeros(2000))
+        ParkSurface.fit(samples[0], samples[1], np.zeros(2000))
 
 
 def test_the_domain_of_a_synthetic_park() -> None:
