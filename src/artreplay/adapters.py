@@ -6,6 +6,7 @@ Nothing of such a library is imported before an adapter is made. `ar.FullStart` 
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -394,6 +395,13 @@ class _ArmModel:
         self._next_rows = 1  # the rows with which it is fitted next
         self._fit_rows = self._ready_rows = 0  # ... was fitted last, and should have been
 
+    def __deepcopy__(self, memo: Any) -> _ArmModel:
+        """Return a copy that learns on its own. Rows never change, nor do models that are fitted in one go."""
+        copied = copy.copy(self)
+        copied.rows, copied.rewards = self.rows.copy(), self.rewards.copy()
+        copied.model = copy.deepcopy(self.model, memo) if self._by_row else self.model
+        return copied
+
     def learn(self, row: Floats, reward: float) -> None:
         """Take in a row."""
         self.rows.append(row)
@@ -412,6 +420,7 @@ class _ArmModel:
         if not self._by_row and self._fit_rows < self._ready_rows:
             self._fit_rows = self._ready_rows
             if not self._is_constant():
+                self.model = needed("sklearn", "ar.adapters.sklearn", "ml").clone(self.model)
                 self.model.fit(np.array(self.rows[: self._fit_rows]), np.array(self.rewards[: self._fit_rows]))
         if not self._by_row and self._is_constant():
             return self.rewards[0]

@@ -30,3 +30,45 @@ def counting(units: list[Any]) -> Counting:
 
 def practical(arms: list[Any], horizon: int) -> ar.MonUCB:
     return ar.MonUCB(arms=arms, horizon=horizon, bonus=lambda n: 1.0 / (1 + n))
+
+
+CONTEXTS = ar.Contexts({"age": ar.Numeric(18, 82, missing=True)}, {"country": ["NL", "DE"]})
+
+
+class Scoring:
+    """Plays the arm with the highest mean in the country of the one who asks."""
+
+    contextual = True
+    reward_range = (0.0, 1.0)
+    contexts = CONTEXTS
+
+    def __init__(self, arms: list[Any]) -> None:
+        self.arms = arms
+        self.n: dict[Any, int] = {}
+        self.total: dict[Any, float] = {}
+
+    def score(self, arm: Any, context: Any, round: int) -> float:
+        cell = arm, context["country"], context["age"] is None
+        return (1 + self.total.get(cell, 0.0)) / (1 + self.n.get(cell, 0))
+
+    def update(self, arm: Any, reward: float, context: Any) -> None:
+        cell = arm, context["country"], context["age"] is None
+        self.n[cell], self.total[cell] = self.n.get(cell, 0) + 1, self.total.get(cell, 0.0) + reward
+
+
+def scoring(arms: Any = ("red",)) -> Scoring:
+    return Scoring(list(arms))
+
+
+def without_columns(arms: list[Any]) -> Scoring:
+    model = Scoring(arms)
+    model.contexts = None  # type: ignore[assignment]
+    return model
+
+
+def sklearn(arms: list[Any]) -> Any:
+    from sklearn.linear_model import LogisticRegression
+
+    model = ar.adapters.sklearn(LogisticRegression(), arms, CONTEXTS, explore=0.2)
+    model.reward_range = (0.0, 1.0)
+    return model

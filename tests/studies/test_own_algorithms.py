@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import random
 import sys
 
+import my_bandits
 import pytest
 from study_kit import LOG
 
@@ -11,6 +13,7 @@ import artreplay as ar
 from artreplay.errors import InvalidParameter, StudyRefused, StudyUnavailable
 
 OBJECT, ALGORITHM = "my_bandits:counting", "my_bandits:practical"
+MODEL, OF_SKLEARN = "my_bandits:scoring", "my_bandits:sklearn"
 
 
 @pytest.mark.parametrize(
@@ -78,3 +81,96 @@ def test_a_place_that_has_no_function_is_refused(place, tmp_path):
     with pytest.raises(InvalidParameter, match="algorithm must be the place of a function"):
         ar.Study.create(tmp_path / "s", place, wait=None)
     assert not list(tmp_path.iterdir())
+
+
+# -- models of contexts -----------------------------------------------------------------------------------------------
+
+
+def some_context(g):
+    return {"age": g.choice([20, 40, None]), "country": g.choice(["NL", "DE", "FR"])}
+
+
+def log_of_contexts(g, rows):
+    contexts = [some_context(g) for _ in range(rows)]
+    columns = {name: [one[name] for one in contexts] for name in ("age", "country")} | {"more": ["x"] * rows}
+    arms, rewards = [g.choice(["red", "blue"]) for _ in contexts], [float(g.random() < 0.4) for _ in contexts]
+    return ar.History(arms, rewards, contexts=columns), list(zip(arms, rewards, contexts, strict=True))
+
+
+def oracle_of(place, arms, shown, opened):
+    """A model that was shown everything in order, and the lowest reward for what is open."""
+    model = getattr(my_bandits, place.partition(":")[2])(arms)
+    for arm, reward, context in [*shown, *((arm, 0.0, context) for arm, context in opened)]:
+        model.update(arm, reward, context)
+    return model
+
+
+@pytest.mark.parametrize(("place", "turns"), [(MODEL, 60), (OF_SKLEARN, 25)])
+def test_a_model_of_contexts_decides_as_one_that_was_shown_the_whole_journal(place, turns, tmp_path):
+    g = random.Random(0)
+    log, shown = log_of_contexts(g, 30)
+    arms, retired = ["red", "blue"], set()
+    study = ar.Study.create(tmp_path / "s", place, log, arms=arms, wait=None)
+    opened = {}
+    for turn in range(turns):
+        context = some_context(g)
+        allowed = [arm for arm in arms if arm not in retired]
+        among = g.sample(allowed, 2) if turn % 5 == 4 else None
+        model = oracle_of(place, arms, shown, opened.values())
+        made = study.decide(context=context | {"unknown": 1}, among=among)
+        scores = {arm: model.score(arm, context, turn) for arm in allowed if among is None or arm in among}
+        assert made.action == max(scores, key=scores.get)
+        opened[made.id] = made.action, context
+        if g.random() < 0.7:
+            known = g.choice(list(opened))
+            arm, at = opened.pop(known)
+            reward = float(g.random() < 0.4)
+            study.reward(known, reward)
+            shown.append((arm, reward, at))
+        if turn == turns // 2:
+            study.add_arm("green")
+            arms = [*arms, "green"]
+        if turn == turns * 2 // 3:
+            study.retire_arm("red")
+            retired.add("red")
+        if turn % 7 == 6:
+            study.close()
+            study = ar.Study.open(tmp_path / "s", log, algorithm=place)
+    assert {(arm.label, arm.logged > 0) for arm in study.arms()} == {("red", True), ("blue", True), ("green", False)}
+    assert sum(arm.online for arm in study.arms()) + sum(arm.open for arm in study.arms()) == turns
+    study.close()
+
+
+def test_many_rewards_of_a_model_are_folded_as_they_were_told(tmp_path):
+    g = random.Random(1)
+    study = ar.Study.create(tmp_path / "s", MODEL, arms=["red", "blue"], wait=None)
+    for _ in range(100):
+        study.observe(g.choice(["red", "blue"]), float(g.random() < 0.5), context=some_context(g))
+    questions = [some_context(g) for _ in range(9)]
+    before = [study.policy.ask(one) for one in questions]
+    study.close()
+    with ar.Study.open(tmp_path / "s", algorithm=MODEL) as study:
+        assert [study.policy.ask(one) for one in questions] == before
+
+
+@pytest.mark.parametrize(
+    ("place", "given", "why"),
+    [
+        (MODEL, {}, "arms must be given"),
+        ("my_bandits:without_columns", {"arms": ["red"]}, "must say its columns in a study"),
+    ],
+)
+def test_a_model_must_say_its_columns_and_its_arms(place, given, why, tmp_path):
+    with pytest.raises(InvalidParameter, match=why):
+        ar.Study.create(tmp_path / "s", place, wait=None, **given)
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_a_model_cannot_be_asked_is_refused():
+    with ar.Study.create(":memory:", MODEL, arms=["red", "blue"], wait=None) as study:
+        for wrong, why in [({"age": "old", "country": "NL"}, "finite number as 'age'"), (None, "needs a context")]:
+            with pytest.raises(InvalidParameter, match=why):
+                study.decide(context=wrong)
+        with pytest.raises(StudyRefused, match="has contexts that its function gives it"):
+            study.change(contexts=my_bandits.CONTEXTS)
+        assert study.facts()["decisions"] == {}

@@ -86,7 +86,7 @@ class HearsContexts:
         absent = [name for name in columns if name not in history.context_names]
         if absent and history.n_rows:
             raise InvalidHistory(
-                f"the log must have the contexts of this {type(self).__name__}, and lacks "
+                f"the log must have the contexts of this {type(self.thing).__name__}, and lacks "
                 f"{', '.join(map(repr, absent))}. Make it with ar.History(arms, rewards, contexts=table), or open it "
                 "with contexts=[...]"
             )

@@ -222,7 +222,7 @@ class BaseLog:
         if not self.base.contextual or self.is_by_segment:
             return part
         contexts = self.base.contexts_of_rows(table, len(part.rows))[is_arm]
-        if isinstance(self.history, History) and self.base.contexts is not None:
+        if isinstance(self.history, History) and isinstance(self.base, ArmAlgorithm) and self.base.contexts is not None:
             self.oddities = self.base.contexts.oddities(contexts)
         units = self.base.units_of_rows(part.units, contexts)
         return part._replace(units=units, contexts=contexts if self.base.reads_whole_log else None)

@@ -11,6 +11,7 @@ import numpy as np
 from artreplay.algorithms import ArmValue, Available
 from artreplay.compiling import Floats, Ints
 from artreplay.errors import InvalidAction, InvalidHistory, InvalidParameter
+from artreplay.history import Contexts
 from artreplay.history.labels import is_missing, plain_label
 from artreplay.replay.bases import ObjectBase
 from artreplay.replay.own_methods import check_signature, described
@@ -23,11 +24,13 @@ class ModelBase(ObjectBase):
 
     It says which `arms` it scores, or how many, `n_arms`. It is shown its log in order, so any model is exact. The arm
     of the highest score is played, the first among equals. A context is a dict of the columns of the log, in which a
-    missing value is None. Where it offers `update_logged(arm, reward, context)`, rows of the log are shown to that.
+    missing value is None. If its `contexts` are an `ar.Contexts`, the columns are those. Where it offers
+    `update_logged(arm, reward, context)`, rows of the log are shown to that.
     """
 
     exact = True
     contextual = True
+    n_segments = 1  # also where its contexts have segments: what to make of them is for the model to say
 
     def __init__(self, thing: Any) -> None:
         for method in ("score", "update"):
@@ -48,7 +51,10 @@ class ModelBase(ObjectBase):
             self.checked_number(arm)
         self._is_complete = True
         self.n_arms = len(self._units)
-        self._columns: frozenset[str] | None = None  # of contexts, once a log has said which there are
+        own = getattr(thing, "contexts", None)
+        self.contexts = own if isinstance(own, Contexts) else None
+        # The columns of contexts, once the model or a log has said which there are.
+        self._columns = None if self.contexts is None else frozenset(self.contexts.columns)
         self._context: dict[str, Any] = {}
 
     def checked_number(self, unit: object) -> int:
@@ -114,7 +120,8 @@ class ModelBase(ObjectBase):
         if self._columns is not None and context.keys() != self._columns:
             expected = ", ".join(map(repr, sorted(self._columns)))
             raise InvalidParameter(
-                f"must have the columns of the log, {expected}, got {', '.join(map(repr, context))}",
+                f"must have the columns of the {'log' if self.contexts is None else 'model'}, {expected}, got "
+                f"{', '.join(map(repr, context))}",
                 parameter="context",
             )
         return {key: None if is_missing(value) else plain_label(value) for key, value in context.items()}
@@ -135,17 +142,21 @@ class ModelBase(ObjectBase):
         """Refuse a log without contexts."""
         if not history.n_rows:
             return
-        if not history.context_names:
+        if self.contexts is not None:
+            super().check_contexts(history)
+        elif not history.context_names:
             raise InvalidHistory(
                 f"the log must have contexts for {type(self.thing).__name__}: make it with "
                 "ar.History(arms, rewards, contexts=table), or open it with contexts=[...]"
             )
-        self._columns = frozenset(history.context_names)
+        else:
+            self._columns = frozenset(history.context_names)
 
     def contexts_of_rows(self, table: Any, rows: int) -> Any:
         """The contexts of some rows of a log, as dicts."""
         contexts = np.empty(0 if table is None else len(table), np.object_)
-        contexts[:] = [] if table is None else table.to_pylist()
+        if table is not None:
+            contexts[:] = (table if self.contexts is None else table.select(self.contexts.columns)).to_pylist()
         return contexts
 
     def units_of_rows(self, units: Ints, contexts: Any) -> Ints:

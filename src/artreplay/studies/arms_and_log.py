@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import logging
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from artreplay.algorithms import Algorithm
+from artreplay.algorithms import Algorithm, ArmAlgorithm
 from artreplay.errors import InvalidParameter, StudyRefused, checked_count
 from artreplay.history import Contexts, History, Label, StoredLog, Totals, open_history
 from artreplay.history.source_of import source_of
@@ -93,7 +95,7 @@ def retire_arm(state: StudyState, label: Label) -> None:
     """Never choose an arm again. What is known of it stays."""
     state.check_arms("retire_arm")
     number = state.number_in_use(label)
-    least = state.base.thing.width
+    least = state.base.width
     if state.in_use.sum() <= least:
         raise StudyRefused(
             f"{label!r} must stay, because a decision needs {least} arm{'s' if least > 1 else ''} to choose from"
@@ -174,8 +176,9 @@ def _with_contexts(state: StudyState, settings: Settings, contexts: Contexts) ->
     """Return the settings with other contexts, unless the log or a context in the journal does not fit them."""
     if not isinstance(contexts, Contexts):
         raise InvalidParameter(f"must be an ar.Contexts, got {contexts!r}", parameter="contexts")
-    if not state.base.contextual:
-        raise StudyRefused(f"the {settings.algorithm} of this study has no contexts to change")
+    if not state.base.contextual or settings.is_own:
+        has = "contexts that its function gives it" if state.base.contextual else "no contexts to change"
+        raise StudyRefused(f"the {settings.algorithm} of this study has {has}")
     settings = replace(settings, parameters=settings.parameters | {"contexts": encode(contexts)}, log_rows=None)
     base = new_base(settings, state.arms)
     check_memory(base)
@@ -259,7 +262,7 @@ class ArmState:
     logged: int
     used: int
     online: int
-    mean: float  # nan without samples
+    mean: float  # nan without samples, and for a model of contexts of your own
     index: float  # nan if the algorithm has none
     open: int
 
@@ -267,10 +270,27 @@ class ArmState:
 def arms_of(state: StudyState) -> list[ArmState]:
     """Return what is known of each arm of a study now."""
     state.check_arms("arms()")
+    if not isinstance(state.base, ArmAlgorithm):
+        return _arms_of_model(state)
     cells, open_ = state.settled().cells(), state.fold().pending.count_units()
-    step = state.base.thing.n_segments
+    step = state.base.n_segments
     return [
         _arm_state(arm, cells[number * step : (number + 1) * step], sum(open_[number * step + s] for s in range(step)))
+        for number, arm in enumerate(state.arms)
+    ]
+
+
+def _arms_of_model(state: StudyState) -> list[ArmState]:
+    """Count the rows and rewards of each arm. What an arm is worth depends on the context, and only the model knows."""
+    policy, open_ = state.settled(), state.fold().pending.count_units()
+    logged = policy.log.counts(partial(np.bincount, minlength=len(state.arms))).tolist()
+    online = Counter(unit for _, _, unit, _ in state.earned.early.values())
+    for (_, unit), sums in state.earned.sums.items():
+        online[unit] += sums.n
+    return [
+        ArmState(
+            arm.label, arm.retired, logged[number], logged[number], online[number], math.nan, math.nan, open_[number]
+        )
         for number, arm in enumerate(state.arms)
     ]
 

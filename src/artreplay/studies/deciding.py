@@ -117,7 +117,7 @@ def decide(state: StudyState, request: DecisionRequest) -> Decision | list[Decis
             columns, units = _columns(state, action, place + 1, available, details, request.subject)
             entries.append(columns | {"request": id_})
             if not request.deferred:
-                fold.pending.open(place + 1, fold.in_context(units, encoded))
+                fold.pending.open(place + 1, fold.in_context(units, encoded), encoded)
                 if '"control"' in (columns["body"] or ""):
                     fold.note_unread()
     except BaseException:  # the log could not be read, or Ctrl-C was pressed, so none was made

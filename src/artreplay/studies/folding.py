@@ -116,15 +116,16 @@ class Fold:
 
     def _take_in_rounds(self, rounds: RewardBatch) -> None:
         """Tell the rewards of single arms, in order."""
-        policy, contexts = self.policy, self.policy.drive.base.contexts
+        policy, base = self.policy, self.policy.drive.base
+        contexts = base.contexts
         in_contexts = None if contexts is None else contexts_of_bodies(rounds.bodies)
         if len(rounds.units) <= (FEW_ROUNDS if contexts is None else FEW_ROUNDS // TIMES_SLOWER):
             each = [None] * len(rounds.units) if in_contexts is None else in_contexts
             for unit, reward, context in zip(rounds.units, rounds.rewards, each, strict=True):
                 policy.tell(self._arms[unit].label, reward, self._completed(context))
             return
-        encoded = None if contexts is None or in_contexts is None else encoded_together(contexts, in_contexts)
-        values = policy.base.scaled(np.array(rounds.rewards, np.float64))
+        encoded = None if contexts is None or in_contexts is None else encoded_together(base, contexts, in_contexts)
+        values = base.scaled(np.array(rounds.rewards, np.float64))
         policy.tell_rounds(np.array(rounds.units, np.int64), np.asarray(values, np.float64), encoded)
 
     def _completed(self, context: Values | None) -> Values | None:
@@ -164,7 +165,7 @@ class Fold:
             units = self.numbers(action_of(entry, self._arms), encoded)
         else:
             units = [entry.unit]
-        self.pending.open(entry.decision or 0, units)
+        self.pending.open(entry.decision or 0, units, encoded)
 
     def decide(self, number: int, available: Available | None, encoded: Any = None) -> Action:
         """Choose the action of a decision, by its number among all decisions and its context if there is one."""

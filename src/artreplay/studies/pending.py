@@ -9,7 +9,7 @@ import copy
 import math
 from collections import Counter
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,6 +29,13 @@ from artreplay.replay import (
 )
 
 
+class OpenUnits(NamedTuple):
+    """The units of an open decision, and the context it was made in, as the base sees it."""
+
+    units: list[int]
+    context: Any = None
+
+
 class Pending:
     """The open decisions of a study. In a step it proposes in place of the base, and it is shown the same rows."""
 
@@ -36,7 +43,7 @@ class Pending:
         self._base: Base = policy.drive.base
         self._component: Any = None
         self._learner: Any = None  # the component through memoryviews, which Python reads fastest
-        self._open: dict[int, list[int]] = {}  # the units of each open decision, in the order of decisions
+        self._open: dict[int, OpenUnits] = {}  # of each open decision, in the order of decisions
         self._answer: Any = None  # what chooses while these are open; made when it is needed
         self._nothing = ledger_without_rows(self._base)
         self._interpreted = 0.0  # seconds of the last proposal that was interpreted
@@ -54,26 +61,28 @@ class Pending:
         """Return whether a decision is known to be open."""
         return decision in self._open
 
-    def open(self, decision: int, units: list[int]) -> None:
-        """Note that a decision for these units is open."""
+    def open(self, decision: int, units: list[int], context: Any = None) -> None:
+        """Note that a decision for these units is open, which was made in this context, as the base sees it."""
         if decision not in self._open:
-            self._open[decision] = units
-            if self._answer is not None:
+            self._open[decision] = new = OpenUnits(units, context)
+            if isinstance(self._answer, OwnCopy):
+                self._answer.count_open(new)
+            elif self._answer is not None:
                 self._answer.count_open(units)
 
     def close(self, decision: int) -> None:
         """Note that a decision is no longer open."""
-        units = self._open.pop(decision, [])
+        units = self._open.pop(decision, OpenUnits([])).units
         if self._answer is not None and not self._answer.uncount_open(units):
             self._answer = None
 
     def count_units(self) -> Counter[int]:
         """Count in how many open decisions each unit is."""
-        return Counter(unit for units in self._open.values() for unit in units)
+        return Counter(unit for one in self._open.values() for unit in one.units)
 
     def distinct(self) -> list[list[int]]:
         """Return the units of the open decisions, with each combination only once."""
-        return [list(units) for units in dict.fromkeys(tuple(units) for units in self._open.values())]
+        return [list(units) for units in dict.fromkeys(tuple(one.units) for one in self._open.values())]
 
     def renew(self) -> None:
         """Note that the base has learnt something, or that its arrays have grown."""
@@ -98,9 +107,9 @@ class Pending:
     def propose_over(self, ledger: Ledger, out: Ints, round_: int) -> int:
         """Write the numbers of the proposed units. Return how many there are."""
         if self._answer is None:
-            units = [unit for units in self._open.values() for unit in units]
-            thing = self._base.thing
-            self._answer = thing.with_open(units) if isinstance(thing, Algorithm) else OwnCopy(self._base, units)
+            opened, thing = list(self._open.values()), self._base.thing
+            units = [unit for one in opened for unit in one.units]
+            self._answer = thing.with_open(units) if isinstance(thing, Algorithm) else OwnCopy(self._base, opened)
         answer, own = self._answer, self._component
         if self.context is not None and not answer.follows:
             answer.set_context(self.context)
@@ -137,12 +146,13 @@ class OwnCopy:
 
     follows = False
 
-    def __init__(self, base: Base, units: list[int]) -> None:
+    def __init__(self, base: Base, opened: list[OpenUnits]) -> None:
         self._own: Any = base  # which numbers units as they come
         self._base: Any = copy.copy(base) if is_component(base.component) else copy.deepcopy(base)
         if is_component(base.component):
             self._base.component = copied(base.component)
-        self.count_open(units)
+        for one in opened:
+            self.count_open(one)
 
     @property
     def component(self) -> Any:
@@ -153,11 +163,17 @@ class OwnCopy:
         """Make room for further samples."""
         self._base.make_room(need)
 
-    def count_open(self, units: list[int]) -> None:
-        """Count further units as open, if there is a lowest reward."""
+    def set_context(self, context: Any) -> None:
+        """Choose in this context from now on."""
+        self._base.set_context(context)
+
+    def count_open(self, opened: OpenUnits) -> None:
+        """Count a further decision as open, if there is a lowest reward."""
         if (lowest := self._base.reward_range[0]) > -math.inf:
-            self.make_room(len(units))
-            for unit in units:
+            self.make_room(len(opened.units))
+            if opened.context is not None:
+                self.set_context(opened.context)
+            for unit in opened.units:
                 self.component.update(self._base.checked_number(self._own.unit(unit)), lowest)
 
     def uncount_open(self, units: list[int]) -> bool:
@@ -165,7 +181,9 @@ class OwnCopy:
         return False
 
     def propose_among(self, out: Any, round_: int, available: Available | None) -> int:
-        """Propose. The algorithm cannot be told to leave arms out."""
+        """Propose. Only a model of contexts can be told to leave arms out."""
+        if self._base.contextual:
+            return int(self._base.propose_among(out, round_, available))
         proposed: int = self.component.propose_over(None, out, round_)
         for place in range(proposed):
             out[place] = self._own.checked_number(self._base.unit(out[place]))

@@ -130,12 +130,24 @@ def settings_of(
     )  # fmt: skip
     made = as_base(new_base(settings, its_arms))
     check_memory(made)
-    if made.contextual and not isinstance(made, Algorithm):
-        raise InvalidParameter(f"a study takes no model of contexts of your own, got {made.thing!r}")
+    _check_model(made, its_arms)
     new_terms = settings.terms.with_changes(terms, made.reward_range, [arm.label for arm in its_arms])
     if new_terms.holdout and not its_arms:
         raise InvalidParameter("is for studies of arms, because control draws among them", parameter="holdout")
     return dataclasses.replace(settings, policy=_checked_policy(made, policy), terms=new_terms), its_arms
+
+
+def _check_model(base: Base, arms: Sequence[Arm]) -> None:
+    """Refuse a model of contexts whose columns or arms the study would not know."""
+    if not base.contextual or isinstance(base, Algorithm):
+        return
+    if not arms:
+        raise InvalidParameter("must be given, because a model of contexts scores them", parameter="arms")
+    if base.contexts is None:
+        raise InvalidParameter(
+            f"a model of contexts must say its columns in a study. Give {type(base.thing).__name__} an attribute "
+            "contexts, an ar.Contexts"
+        )
 
 
 def check_memory(base: object) -> None:

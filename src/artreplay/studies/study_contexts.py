@@ -7,7 +7,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from artreplay.compiling import Floats
+import numpy as np
+
+from artreplay.algorithms import Algorithm
 from artreplay.errors import InvalidFile, InvalidParameter
 from artreplay.history import Contexts
 from artreplay.history.column_values import as_frame
@@ -29,7 +31,7 @@ class KnownContext(NamedTuple):
     values: Values  # of the columns that the algorithm has
     absent: list[str]  # other columns that it has
     unknown: list[str]  # columns that came and that it does not have
-    encoded: Floats
+    encoded: Any  # numbers, or for a model of the user's own the complete context
 
     def details(self) -> Values:
         """Return what the entry of a decision says of its context. The values of unknown columns are dropped."""
@@ -48,7 +50,9 @@ def known_context(base: Base, context: Any) -> KnownContext | None:
             f"must be a mapping of column names to values, got {shown(context)}", parameter="context"
         )
     values = {name: _plain(name, context[name]) for name in contexts.columns if name in context}
-    encoded = contexts.encode_one(values, complete=False)
+    encoded: Any = contexts.encode_one(values, complete=False)  # which refuses values of another type
+    if not isinstance(base, Algorithm):
+        encoded = completed(contexts, values)
     absent = [name for name in contexts.columns if name not in values]
     return KnownContext(values, absent, sorted(context.keys() - values.keys())[:MAX_UNKNOWN], encoded)
 
@@ -121,6 +125,10 @@ def completed(contexts: Contexts, values: Values) -> Values:
     return {name: values.get(name) for name in contexts.columns}
 
 
-def encoded_together(contexts: Contexts, several: Sequence[Values]) -> Floats:
-    """Encode many contexts, exactly as each would be alone."""
-    return contexts.encode({name: [values.get(name) for values in several] for name in contexts.columns})
+def encoded_together(base: Base, contexts: Contexts, several: Sequence[Values]) -> Any:
+    """Return many contexts as the base sees them, exactly as each would be alone."""
+    if isinstance(base, Algorithm):
+        return contexts.encode({name: [values.get(name) for values in several] for name in contexts.columns})
+    encoded = np.empty(len(several), np.object_)
+    encoded[:] = [completed(contexts, values) for values in several]
+    return encoded

@@ -185,7 +185,7 @@ class StudyState:
         """Return the number of an arm in its segment, if there are segments."""
         if made.unit is None:
             return NO_ARM
-        if not self.hears_contexts or self.base.contexts is None or self.base.thing.n_segments == 1:
+        if not self.hears_contexts or self.base.contexts is None or self.base.n_segments == 1:
             return made.unit
         context = completed(self.base.contexts, context_of(made) or {})
         return self.base.in_context(made.unit, self.base.checked_context(context))
@@ -515,14 +515,14 @@ class StudyState:
         allowed = np.zeros(len(self.arms), np.bool_)
         for label in among:
             allowed[self.number_in_use(label)] = True
-        least = self.base.thing.width
+        least = self.base.width
         if allowed.sum() < least:
             raise InvalidParameter(f"among must have at least {least} different arms, got {among!r}")
         return allowed
 
     def check_arms(self, what: str) -> None:
         """Refuse what makes no sense if points are played."""
-        if not isinstance(self.base.thing, ArmAlgorithm):
+        if not isinstance(self.base.thing, ArmAlgorithm) and not self.base.contextual:
             raise InvalidParameter(f"{what} is for arms, and {self.settings.algorithm} plays points")
 
     def number_in_use(self, label: Label) -> int:
