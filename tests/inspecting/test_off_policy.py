@@ -114,13 +114,26 @@ def test_batches_do_not_matter() -> None:
         ("p", [0.5, 0.0], r"propensity \(column 'p'\) in row 1 is 0, expected a number in \(0, 1\]"),
         ("p", [1.5, 0.5], r"in row 0 is 1.5, expected a number in \(0, 1\]"),
         ("p", [0.5, None], "in row 1 is nan, expected a number"),
-        ("click", [1.0, math.inf], r"reward \(column 'click'\) in row 1 is inf, expected a number in"),
+        ("click", [1.0, 2.0], r"reward \(column 'click'\) in row 1 is 2, expected a number in"),
     ],
 )
 def test_what_is_no_probability_is_refused_with_its_row(column, values, sentence):
     table = {"arm": ["a", "b"], "click": [1.0, 0.0], "p": [0.5, 0.5]} | {column: values}
     with pytest.raises(InvalidHistory, match=sentence):
         weighted_rows(pa.table(table), "arm", "click", "p")
+
+
+def test_rows_without_a_reward_or_a_unit_are_left_out_and_rows_are_counted_with_them():
+    table = {
+        "arm": ["a", "a", None, "b", "b"],
+        "click": [1.0, None, 1.0, math.inf, 0.0],
+        "p": [0.5, 0.0, 0.5, 0.5, 0.2],
+    }
+    rows = weighted_rows(pa.table(table), "arm", "click", "p")
+    assert rows.rows == 2
+    assert {one.arm: one.mean for one in rows.earnings().arms} == {"a": 1.0, "b": 0.0}
+    with pytest.raises(InvalidHistory, match="in row 4 is 0, expected a number"):
+        weighted_rows(pa.table(table | {"p": [0.5, 0.5, 0.5, 0.5, 0.0]}), "arm", "click", "p")
 
 
 def test_an_arm_that_was_never_played_has_no_estimate():

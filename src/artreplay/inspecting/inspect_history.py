@@ -40,7 +40,7 @@ def inspect_history(
         history: Any = open_history(source, unit, reward, level, order, allowance=allowance, seed=seed, table=table)
         return inspected(history.stream())
     columns = as_columns(unit, reward, level, order, allowance)
-    lenient: Any = _lenient(source, columns, seed, table, csv)
+    lenient: Any = complete_rows(source, columns, seed, table, csv)
     in_order = columns.order is None or is_postgres(source)  # PostgreSQL sorts the rows itself
     parts = (part for part, _ in parts_of(lenient, columns)) if in_order else _sorted(lenient, columns, seed)
     try:
@@ -73,11 +73,11 @@ def complete_log(
         whole.contexts = None if whole.contexts is None else whole.contexts.select(list(contexts))
         return whole
     columns = as_columns(unit, reward, None, order, None, contexts)
-    lenient: Any = _lenient(source, columns, seed, table, csv)
+    lenient: Any = complete_rows(source, columns, seed, table, csv)
     return read_whole(lenient, columns, None, seed)
 
 
-def _lenient(source: Any, columns: Columns, seed: int | None, table: str | None, csv: Any) -> _Lenient:
+def complete_rows(source: Any, columns: Columns, seed: int | None, table: str | None, csv: Any) -> _Lenient:
     """A source whose incomplete rows are left out and counted."""
     check_seed_and_order(columns, seed)
     located = source_of(source, columns, table, csv)

@@ -13,8 +13,8 @@ import numpy as np
 from artreplay.compiling import Floats
 from artreplay.errors import InvalidHistory, InvalidParameter, errors_in
 from artreplay.history.labels import Label, encode_labels
-from artreplay.history.source_of import source_of
 from artreplay.history.sources.log_columns import Columns, check_names
+from artreplay.inspecting.inspect_history import complete_rows
 from artreplay.inspecting.weighted_rewards import WEIGHT_STEP, Estimate, WeightedRewards
 
 NEVER = 1 << 40  # the step of a weight that is infinite: where another arm had the chance 1
@@ -134,20 +134,26 @@ def weighted_rows(
     csv: Mapping[str, Any] | None = None,
     reward_range: tuple[float, float] = (0.0, 1.0),
 ) -> WeightedLog:
-    """Read a log with a column of probabilities once."""
+    """Read a log with a column of probabilities once. Rows without a reward or a unit are left out."""
     roles = {"unit": unit, "reward": reward, "propensity": propensity}
     if len(set(roles.values())) < len(roles):
         raise InvalidParameter(
             f"unit, reward and propensity must be different columns, got {', '.join(roles.values())}"
         )
-    located = source_of(source, Columns(unit, reward, None, unit), table, csv)  # the order does not matter
+    located: Any = complete_rows(
+        source, Columns(unit, reward, None, unit), None, table, csv
+    )  # the order does not matter
     check_names(located.column_names(), roles.items())
     rows = WeightedLog(reward_range)
     with errors_in(columns=roles):
-        for batch in located.tables(list(roles.values())):
-            with errors_in(rows_before=rows.rows):
-                rewards, chances = (located.numbers(batch, roles[name], name) for name in ("reward", "propensity"))
-                rows.add(located.labels(batch, unit), rewards, chances)
+        try:
+            for batch in located.tables(list(roles.values())):
+                with errors_in(rows_before=rows.rows):
+                    rewards, chances = (located.numbers(batch, roles[name], name) for name in ("reward", "propensity"))
+                    rows.add(located.labels(batch, unit), rewards, chances)
+        except InvalidHistory as error:
+            error.row = None if error.row is None else located.row_in_log(error.row)
+            raise
     if rows.rows == 0:
         raise InvalidHistory("the log is empty, so it does not say what an arm would earn")
     return rows
