@@ -46,7 +46,7 @@ class HttpGuard:
         except Problem as problem:
             await answer_to(problem, scope["path"])(scope, receive, send)
             return
-        await self._app(scope, _once(body, receive), send)
+        await self._app(scope, once(body, receive), send)
 
     def _check_origin(self, scope: Scope, headers: dict[bytes, bytes]) -> None:
         """Refuse what a page of another site makes a browser send."""
@@ -99,7 +99,7 @@ async def _whole_body(scope: Scope, headers: dict[bytes, bytes], receive: Receiv
     return b"".join(parts)
 
 
-def _once(body: bytes, receive: Receive) -> Receive:
+def once(body: bytes, receive: Receive) -> Receive:
     """Return a receiver that first gives the whole body."""
     first: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 

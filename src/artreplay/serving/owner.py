@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple, TypeVar
@@ -24,6 +24,7 @@ class WaitingCall(NamedTuple):
     """What a request wants done, and where its result goes."""
 
     work: Callable[[Study], Any]
+    requests: Sequence[str]  # of decisions that the work makes or rewards
     result: asyncio.Future[Any]
 
 
@@ -67,11 +68,12 @@ class Owner:
         self._waiting.put(None)
         self._thread.join()
 
-    async def call(self, work: Callable[[Study], T]) -> T:
-        """Do work with the study, and return its result once it is durable."""
+    async def call(self, work: Callable[[Study], T], *requests: str | None) -> T:
+        """Do work with the study, and return its result once it is durable. `requests` are those it will look up."""
         self._owned()
+        names = [request for request in requests if request is not None and request.isprintable()]  # others are refused
         result: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self._waiting.put(WaitingCall(work, result))
+        self._waiting.put(WaitingCall(work, names, result))
         return await result
 
     def _owned(self) -> Study:
@@ -129,8 +131,9 @@ class Owner:
     def _done(self, calls: list[WaitingCall]) -> list[Any]:
         """Do calls in one commit, and return the result or the error of each. What one does wrong is its own error."""
         study = self._owned()
+        requests = [request for call in calls for request in call.requests]
         try:
-            return study.together(lambda inside: [_outcome(inside, call.work) for call in calls])
+            return study.together(lambda inside: [_outcome(inside, call.work) for call in calls], requests)
         except StudyUnavailable as error:
             return [error] * len(calls)
         except Exception as error:  # nothing of this commit has happened, so each call is done by itself

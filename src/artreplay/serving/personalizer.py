@@ -80,18 +80,18 @@ class PersonalizerPaths:
         async def rank(body: RankRequest) -> Response:
             """Choose an action. The features of actions are not learnt from."""
             self.ignored_features += sum(len(action.features or ()) for action in body.actions)
-            return JSON(await self._owner.call(lambda study: self._rank(study, body)), 201)
+            return JSON(await self._owner.call(lambda study: self._rank(study, body), body.event_id), 201)
 
         @router.post("/events/{eventId}/reward", **_DONE)
         async def reward(event: Event, body: RewardRequest) -> Response:
             """Tell the reward of an event."""
-            await self._owner.call(lambda study: study.reward(request_id=event, value=body.value))
+            await self._owner.call(lambda study: study.reward(request_id=event, value=body.value), event)
             return Response(status_code=204)
 
         @router.post("/events/{eventId}/activate", **_DONE)
         async def activate(event: Event) -> Response:
             """Activate an event whose rank was deferred."""
-            await self._owner.call(lambda study: study.activate(request_id=event))
+            await self._owner.call(lambda study: study.activate(request_id=event), event)
             return Response(status_code=204)
 
         return router

@@ -20,6 +20,7 @@ from starlette.responses import Response
 
 from artreplay.errors import ArtReplayError, InvalidParameter, StudyUnavailable
 from artreplay.serving.access import Tokens
+from artreplay.serving.direct_paths import DirectPaths
 from artreplay.serving.http_guard import HttpGuard
 from artreplay.serving.owner import Owner
 from artreplay.serving.page_routes import LivePage, page_routes
@@ -113,7 +114,7 @@ def make_app(owners: Mapping[str, Owner], tokens: Tokens, adds_arms: bool = True
     for kind in (ArtReplayError, Problem, RequestValidationError, HTTPException, Exception):
         app.add_exception_handler(kind, say)
     _declare_tokens(app)
-    return metrics.counting(HttpGuard(app, tokens))
+    return metrics.counting(HttpGuard(DirectPaths(app, owners), tokens))
 
 
 def _declare_tokens(app: FastAPI) -> None:
@@ -180,7 +181,8 @@ def server_of(app: Any) -> uvicorn.Server:
     """Return a server for an application, which does not wait for slow clients."""
     config = uvicorn.Config(
         app, log_level="warning", access_log=False, server_header=False, lifespan="on", backlog=BACKLOG,
-        http=PromptProtocol, timeout_keep_alive=KEEP_SECONDS, timeout_graceful_shutdown=int(STOP_SECONDS),
+        proxy_headers=False, http=PromptProtocol, timeout_keep_alive=KEEP_SECONDS,
+        timeout_graceful_shutdown=int(STOP_SECONDS),
     )  # fmt: skip
     return uvicorn.Server(config)
 

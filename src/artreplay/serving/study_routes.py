@@ -57,22 +57,12 @@ def study_routes(owners: Mapping[str, Owner]) -> APIRouter:
     )  # fmt: skip
     async def decide(study: Name, body: DecideBody) -> Response:
         """Decide what to do. A repeated request gets its first decision again, with status 200."""
-
-        def work(inside: Study) -> Decision | list[Decision]:
-            request: dict[str, Any] = {name: getattr(body, name) for name in body.model_fields_set}
-            made: Decision | list[Decision] = inside.decide(**request)
-            return made
-
-        made = await owner_of(study).call(work)
-        first = made[0] if isinstance(made, list) else made
-        answer = {"decisions": [*map(decision_as_json, made)]} if isinstance(made, list) else decision_as_json(made)
-        return JSON(answer, 200 if first.repeated else 201)
+        return await decided(owner_of(study), body)
 
     @router.put("/{study}/decisions/{decision_id}/reward", tags=["decisions"], **_DONE)
     async def reward(study: Name, decision_id: DecisionId, body: RewardBody) -> Response:
         """Tell the reward of a decision. Telling the same value again changes nothing."""
-        await owner_of(study).call(lambda inside: inside.reward(decision_id, body.value))
-        return Response(status_code=204)
+        return await rewarded(owner_of(study), body, decision_id)
 
     @router.post("/{study}/decisions/{decision_id}/rewards", tags=["decisions"], **_DONE)
     async def reward_part(study: Name, decision_id: DecisionId, body: PartBody) -> Response:
@@ -89,7 +79,7 @@ def study_routes(owners: Mapping[str, Owner]) -> APIRouter:
         def work(inside: Study) -> list[dict[str, Any]]:
             return [_outcome_of(inside, one) for one in body]
 
-        return JSON(await owner_of(study).call(work))
+        return JSON(await owner_of(study).call(work, *(one.request_id for one in body)))
 
     @router.post("/{study}/decisions/{decision_id}/activate", tags=["decisions"], **_DONE)
     async def activate(study: Name, decision_id: DecisionId) -> Response:
@@ -197,6 +187,26 @@ def study_routes(owners: Mapping[str, Owner]) -> APIRouter:
         return Response(status_code=204)
 
     return router
+
+
+async def decided(owner: Owner, body: DecideBody) -> Response:
+    """Answer a request for decisions."""
+
+    def work(inside: Study) -> Decision | list[Decision]:
+        request: dict[str, Any] = {name: getattr(body, name) for name in body.model_fields_set}
+        made: Decision | list[Decision] = inside.decide(**request)
+        return made
+
+    made = await owner.call(work, body.request_id)
+    first = made[0] if isinstance(made, list) else made
+    answer = {"decisions": [*map(decision_as_json, made)]} if isinstance(made, list) else decision_as_json(made)
+    return JSON(answer, 200 if first.repeated else 201)
+
+
+async def rewarded(owner: Owner, body: RewardBody, decision_id: str) -> Response:
+    """Answer a request that tells the reward of a decision."""
+    await owner.call(lambda inside: inside.reward(decision_id, body.value))
+    return Response(status_code=204)
 
 
 def _outcome_of(study: Study, one: RewardOf) -> dict[str, Any]:

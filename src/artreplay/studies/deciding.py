@@ -136,7 +136,7 @@ def _decided(state: StudyState, requests: list[str] | list[None]) -> list[Decisi
     """Return the decisions made for these requests, if they were made before."""
     if requests[0] is None:
         return None
-    numbers = [_number_of_request(state, request) for request in requests if request is not None]
+    numbers = [state.journal.decision_for(request) for request in requests if request is not None]
     if not any(numbers):
         return None
     if not all(numbers):
@@ -284,7 +284,7 @@ def observe(
     at = known_context(state.base, context)
     details = {} if at is None else at.details()
     state.expire()
-    for known in [] if request is None else state.journal.read(kinds=("observation",), request=request):
+    for known in [] if request is None else state.journal.read(kinds=("observation",), requests=[request]):
         before = (action_as_json(action_of(known, state.arms)), value_of(known), context_of(known))
         if before != (action_as_json(action), checked, details.get("context")):
             raise StudyRefused(f"request {request!r} already observed something else, and that is final")
@@ -296,9 +296,11 @@ def observe(
 def find_decision(state: StudyState, id_: str | None, request: str | None = None) -> tuple[Decision, Entry | None]:
     """Find a decision by its id, or by the request it was made for. Return it with the entry that closed it, if any."""
     if request is not None:
-        number = _number_of_request(state, request)
+        number = state.journal.decision_for(request)
         if number == 0:
             raise UnknownDecision(f"this study has made no decision for the request {request!r}")
+        if (entry := state.open.get(number)) is not None:
+            return decision_of(entry, state.arms, "open"), None
         return _as_it_stands(state, number)
     head = id_.partition("-")[0] if isinstance(id_, str) else ""
     number = int(head) if head.isascii() and head.isdecimal() and len(head) <= LONGEST_NUMBER else 0
@@ -309,11 +311,6 @@ def find_decision(state: StudyState, id_: str | None, request: str | None = None
         if decision.id == id_:
             return decision, outcome
     raise UnknownDecision(f"this study has made no decision {shown(id_)}")
-
-
-def _number_of_request(state: StudyState, request: str) -> int:
-    entries = state.journal.read(kinds=("decision",), request=request)
-    return next((entry.decision or 0 for entry in entries), 0)
 
 
 def _as_it_stands(state: StudyState, number: int) -> tuple[Decision, Entry | None]:

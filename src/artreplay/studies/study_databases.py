@@ -156,7 +156,7 @@ class SQLiteJournal(Journal):
             self.close()
         elif self.in_transaction:
             self._connection.rollback()
-            self.in_transaction = False
+            self._drop()
 
     def backup(self, target: str) -> None:
         """Copy the study to another file, as it is now."""

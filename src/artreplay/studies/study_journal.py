@@ -9,6 +9,7 @@ import time
 import weakref
 import zlib
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 from artreplay.addresses import words_of
@@ -16,6 +17,7 @@ from artreplay.errors import InvalidFile, StudyUnavailable
 
 VERSION = 4  # the version of the tables
 FETCH_ROWS = 1000  # rows in one fetch
+MAX_ROWS = 100  # rows in one statement, because databases limit how many values it may have
 POLL_SECONDS = 0.02  # how often to check whether a study is free
 
 
@@ -56,7 +58,7 @@ def checksum(entry: Sequence[Any]) -> int:
 
 _pack = struct.Struct("<qdqqdddq").pack
 _ENTRY_COLUMNS = ", ".join(Entry._fields)
-_APPEND = f"INSERT INTO entry ({_ENTRY_COLUMNS}) VALUES ({', '.join('?' * len(Entry._fields))})"
+_ROW = f"({', '.join('?' * len(Entry._fields))})"
 
 # These are types of PostgreSQL, and SQLite accepts them as well.
 _SCHEMA = (
@@ -115,20 +117,43 @@ class Journal:
         self.epoch = -1  # the number of owners so far, as this owner found it when it took over
         self._is_scrubbed = False  # a process that was killed may have left what it had erased
         self._connection: Any = None
+        self._appended: list[Entry] = []  # entries of this transaction that the database has not got yet
+        self._made_for: dict[str, int] = {}  # the number of the decision of each expected request, or 0
         self._reading, self._writing = Sentence(self, "read"), Sentence(self, "written")
         _JOURNALS.add(self)
 
     # -- the seam: append, read, snapshot -------------------------------------------------------------------------
 
     def append(self, entries: Sequence[Entry]) -> None:
-        """Add entries at the end, inside the current transaction or a new one."""
+        """Add entries at the end, inside the current transaction or a new one. The database gets them all together."""
         with self._writing:
             self._begin()
-            rows = [(*entry[:-1], checksum(entry)) for entry in entries]
-            if len(rows) == 1:
-                self._executed(_APPEND, rows[0])
-            else:
-                self._connection.cursor().executemany(self._translated(_APPEND), rows)
+        self._appended += entries
+        for entry in entries:
+            if entry.request in self._made_for and entry.kind == "decision":
+                self._made_for[entry.request] = entry.decision or 0
+
+    def _send(self) -> None:
+        """Send the database what was appended. Everything that reads or changes a table does this first."""
+        appended, self._appended = self._appended, []
+        with self._writing:
+            for start in range(0, len(appended), MAX_ROWS):
+                rows = [(*entry[:-1], checksum(entry)) for entry in appended[start : start + MAX_ROWS]]
+                statement = f"INSERT INTO entry ({_ENTRY_COLUMNS}) VALUES {', '.join([_ROW] * len(rows))}"
+                self._executed(statement, list(chain.from_iterable(rows)))
+
+    def expect(self, requests: Sequence[str]) -> None:
+        """Look the decisions of some requests up together, because each question to a database takes time."""
+        self._made_for = dict.fromkeys(requests, 0)
+        for start in range(0, len(requests), MAX_ROWS):
+            for entry in self.read(kinds=("decision",), requests=requests[start : start + MAX_ROWS]):
+                self._made_for[entry.request or ""] = entry.decision or 0
+
+    def decision_for(self, request: str) -> int:
+        """Return the number of the decision that was made for a request, or 0 if there is none."""
+        if (number := self._made_for.get(request)) is not None:
+            return number
+        return next((entry.decision or 0 for entry in self.read(kinds=("decision",), requests=[request])), 0)
 
     def read(
         self,
@@ -136,12 +161,12 @@ class Journal:
         kinds: Sequence[str] = (),
         *,
         decision: int | None = None,
-        request: str | None = None,
+        requests: Sequence[str] = (),
         by_decision: bool = False,
         decisions: tuple[int, int] | None = None,
         until: int | None = None,
     ) -> Iterator[Entry]:
-        """Read the entries after `after`: all, or those of some kinds, of one decision, or of one request.
+        """Read the entries after `after`: all, or those of some kinds, of one decision, or of some requests.
 
         They come in order, and with `by_decision` grouped by decision. `decisions` are the first and the last decision
         to read, and `until` is the last entry. A damaged entry raises an error.
@@ -156,10 +181,12 @@ class Journal:
         if kinds:
             names = ", ".join(f"'{kind}'" for kind in kinds)
             conditions.append(f"kind IN ({names})" if len(kinds) > 1 else f"kind = {names}")
-        for column, value in (("decision", decision), ("request", request)):
-            if value is not None:
-                conditions.append(f"{column} = ?")
-                values.append(value)
+        if decision is not None:
+            conditions.append("decision = ?")
+            values.append(decision)
+        if requests:
+            conditions.append(f"request IN ({', '.join('?' * len(requests))})")
+            values += requests
         if by_decision:
             conditions.append("decision IS NOT NULL")
         order = "decision, seq" if by_decision else "seq"
@@ -213,11 +240,13 @@ class Journal:
 
     def query(self, statement: str, *values: int | str | bytes) -> list[Any]:
         """Return all rows that a statement finds."""
+        self._send()
         with self._reading:
             return list(self._executed(statement, values).fetchall())
 
     def _each(self, statement: str, *values: int | str) -> Iterator[list[Any]]:
         """Iterate over the rows that a statement finds."""
+        self._send()
         with self._reading:
             cursor = self._executed(statement, values)
         while True:
@@ -231,13 +260,16 @@ class Journal:
         """Run a statement that changes something, inside the current transaction or a new one."""
         with self._writing:
             self._begin()
+            self._send()
             self._executed(statement, values)
 
     def commit(self) -> None:
         """Make all changes durable."""
+        self._made_for = {}
         if self.in_transaction:
             with self._writing:
                 self._check_place()
+                self._send()
                 self._executed("COMMIT", ())
                 self.in_transaction = False
         if not (self._is_scrubbed or self.read_only):
@@ -249,10 +281,15 @@ class Journal:
 
     def close(self) -> None:
         """Close the connection, which undoes what was not committed."""
-        connection, self._connection, self.in_transaction = self._connection, None, False
+        connection, self._connection = self._connection, None
+        self._drop()
         if connection is not None:
             with contextlib.suppress(Exception):  # a lost connection cannot be closed properly
                 connection.close()
+
+    def _drop(self) -> None:
+        """Forget what was not committed."""
+        self.in_transaction, self._appended, self._made_for = False, [], {}
 
     def _begin(self) -> None:
         if self.read_only:
@@ -339,7 +376,8 @@ class Journal:
     def leave_to_parent(self) -> None:
         """Let go of everything that belongs to the parent, in a process that was forked from it."""
         _OF_PARENT.append(self._connection)  # closing it, or dropping it, would cut the connection of the parent
-        self._connection, self.in_transaction = None, False
+        self._connection = None
+        self._drop()
 
     def take_over(self) -> None:
         """Become the owner in the tables as well. A former owner is refused from now on."""
