@@ -21,11 +21,12 @@ import tempfile
 import threading
 import time
 import webbrowser
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 
 import artreplay as ar
-from artreplay.errors import StudyUnavailable
+from artreplay.errors import StudyRefused, StudyUnavailable
 
 SECONDS = float(os.environ.get("SECONDS") or 60)
 THREADS = 8
@@ -64,7 +65,8 @@ def visitors(url: str, number: int, until: float, counts: list[int]) -> None:
             counts[0] += 1
             try:
                 while clicks and clicks[0][0] <= now:
-                    study.reward(clicks[0][1], 1.0)
+                    with suppress(StudyRefused):  # the click came after the wait, and the decision has counted as 0
+                        study.reward(clicks[0][1], 1.0)
                     heapq.heappop(clicks)
                     counts[1] += 1
                 while missed:

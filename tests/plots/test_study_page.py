@@ -81,7 +81,7 @@ def test_a_product_manager_reads_what_is_going_on() -> None:
     assert f"{NASTY} got" in said
     assert re.search(r"The policy earns 2\d\.\d % a decision; control earns 1\d\.\d % \(\+\d+ points, between", said)
     assert f"{NASTY} is best with" in said
-    assert "of this week's decisions went to" in said
+    assert "of this week's decisions of the policy went to" in said
     assert "banner 2 is retired" in said
     assert comparison.low > 0.0
 
@@ -110,7 +110,10 @@ def test_an_empty_study_says_why_it_is_empty(base: Any, words: str) -> None:
 def test_a_study_with_open_decisions_only_says_what_it_waits_for() -> None:
     with ar.Study.create(":memory:", ar.KLUCB(arms=["a", "b"], horizon=100), wait=timedelta(days=2)) as study:
         study.decide(count=20)
-        said = said_on(page_of(view_of(study)))
+        view = view_of(study)
+        said = said_on(page_of(view))
+    assert view.windows is not None
+    assert view.windows.shares.tolist() == [[0.5], [0.5]]  # all at one time
     assert "No decision counts yet: rewards are still missing, and 2 days must be over before a decision counts" in said
 
 
@@ -122,6 +125,21 @@ def test_points_and_lists_have_a_page_too() -> None:
             said = said_on(page_of(view_of(study)))
         assert "Single arms cannot be judged here. This needs a hold-out" in said
         assert "The policy earns" in said
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_segments_have_a_table_and_changes_say_what_they_changed() -> None:
+    seen = {"country": ["NL", "DE"] * 50}
+    log = ar.History(["red", "blue", "blue", "red"] * 25, [1.0, 0.0] * 50, contexts=seen)
+    base = ar.KLUCB(arms=["red", "blue"], horizon=100, contexts=ar.Contexts.from_history(log, segments=["country"]))
+    with ar.Study.create(":memory:", base, log, wait=None) as study:
+        for country in ("NL", "DE") * 10:
+            study.reward(study.decide(context={"country": country}).id, 1.0)
+        study.change(holdout=0.1)
+        said = said_on(page_of(view_of(study)))
+    assert "In 0 of 2 segments an arm is best with at least 95 %" in said
+    assert "Segments segmentbest armbest withstopping risks" in said
+    assert "holdout is now 0.1" in said
 
 
 def test_many_arms_are_cut_off_with_a_sentence() -> None:

@@ -27,6 +27,45 @@ def test_a_repeated_request_gets_its_first_decision_again(place: str) -> None:
     assert again.body == first.body | {"repeated": True}
 
 
+ODD_DECISIONS: list[str | bytes] = [
+    "{}", '{"count": 2}', '{"count": 2.0}', '{"count": true}', '{"among": ["red"]}', '{"among": [1]}', "[]", "null",
+    '{"request_id": "a", "request_id": "b"}', r'{"request_id": "\u0000"}', r'{"request_id": "\ud83d\ude00 \u00e9"}',
+    r'{"request_id": "\ud83d"}', '{"info": {"a": NaN}}', '{"info": {"a": 1e999}}', '{"info": {"a": 1, "a": [[[2]]]}}',
+    '{"context": {"a": 1}}', '{"deferred": 1}', '{"value": 1}', '{"subject": ""}', " {} ", "{}x", "nul", "",
+    b"\xef\xbb\xbf{}",
+]  # fmt: skip
+ODD_REWARDS = ["1", "1.0", "-0", "true", '"1"', "null", "[1]", "7", "NaN", "1e999", "1e-999", "9" * 400]
+
+
+def test_what_goes_past_the_framework_is_answered_as_by_the_framework(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = []
+    for name in ("direct", "framework"):
+        if name == "framework":
+            monkeypatch.setattr("artreplay.serving.direct_paths._DIRECT", {})
+        (tmp_path / name).mkdir()
+        with serving(colours(tmp_path / name / "colours.study")) as client:
+            found: list[object] = []
+            for body in ODD_DECISIONS:
+                answer = client.ask("POST", "/v1/studies/colours/decisions", body)
+                made = answer.body.get("decisions", [answer.body])
+                shown = [
+                    {key: one.get(key) for key in ("number", "action", "info", "request_id", "detail")} for one in made
+                ]
+                found.append((answer.status, shown))
+            for number, value in enumerate(ODD_REWARDS):
+                decision = client.decide(str(number))
+                path = f"/v1/studies/colours/decisions/{decision['id']}/reward"
+                answer = client.ask("PUT", path, f'{{"value": {value}}}')
+                found.append((answer.status, answer.body and answer.body["detail"]))
+            found.append(client.ask("POST", "/v1/studies/nothing/decisions", {}).status)
+            found.append(client.ask("PUT", "/v1/studies/colours/decisions/1%2Fa/reward", {"value": 1}).status)
+            found.append([one for one in client.ask("GET", "/metrics").body.decode().splitlines() if "_count{" in one])
+            answers.append(found)
+    assert answers[0] == answers[1]
+
+
 def test_decisions_are_those_that_the_study_makes(tmp_path: Path) -> None:
     """The same calls in the same order, once over HTTP and once in Python, make the same decisions."""
     random_ = random.Random(4)

@@ -204,7 +204,7 @@ def test_headers_that_come_slowly_or_have_no_end_are_refused(service: Client, mo
 
 
 def test_slow_and_idle_clients_hold_nobody_up(service: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("artreplay.serving.http_guard.BODY_SECONDS", 0.5)
+    monkeypatch.setattr("artreplay.serving.prompt_clients.BODY_SECONDS", 0.5)
     idle = [socket.create_connection(("127.0.0.1", service.port), 10) for _ in range(100)]
     slow = socket.create_connection(("127.0.0.1", service.port), 10)
     head = f"POST {BASE}/decisions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"

@@ -16,6 +16,7 @@ from typing import Any
 
 from artreplay.plots.study_view import MAX_JUDGED, RECENT, ArmRow, StudyView, Windows, view_of
 from artreplay.studies import Study
+from artreplay.studies.judging import Stopping
 from artreplay.whole_files import write_whole
 
 MAX_LETTERS = 60  # of a label in a sentence or a legend
@@ -23,6 +24,7 @@ MIN_GROUP = 30  # decisions of control that a comparison needs
 NONE = "–"
 PERCENT = "\u00a0%"  # stays in the line of its number
 SMALL_RISK = 0.001  # below this nobody wants to know the number
+SURE = 0.95  # with this chance an arm counts as the best of a segment
 PROBABLE = 0.5  # with less than this no arm is called the best
 
 
@@ -60,17 +62,26 @@ def page_of(view: StudyView, is_live: bool = False) -> str:
 def main_of(view: StudyView) -> str:
     """Return the part of the page that changes."""
     return "\n".join(
-        [*_heading(view), *_wrong(view), *_answers(view), *_charts(view), *_arms(view), *_more(view), _numbers(view)]
+        [
+            *_heading(view),
+            *_wrong(view),
+            *_answers(view),
+            *_charts(view),
+            *_arms(view),
+            *_segments(view),
+            *_more(view),
+            _numbers(view),
+        ]
     )
 
 
 def content_policy() -> str:
     """Return what a browser may run and load on this page: these scripts and styles, and nothing of others."""
-    hashes = [
+    script, style = (
         base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (_script(), _style())
-    ]  # fmt: skip
+    )
     return (
-        f"default-src 'none'; script-src 'sha256-{hashes[0]}'; style-src 'sha256-{hashes[1]}'; connect-src 'self'; "
+        f"default-src 'none'; script-src 'sha256-{script}'; style-src 'sha256-{style}'; connect-src 'self'; "
         "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     )
 
@@ -159,7 +170,8 @@ def _heading(view: StudyView) -> list[str]:
 def _wrong(view: StudyView) -> list[str]:
     lines = [*map(html.escape, view.warnings)]
     if view.contradictions:
-        some = ", ".join(_label(one.unit) for one in view.contradictions[:3])
+        units = [one.unit if isinstance(one.unit, tuple) else (one.unit,) for one in view.contradictions[:3]]
+        some = ", ".join(" in ".join(map(_label, unit)) for unit in units)
         more = len(view.contradictions) - 3
         lines.append(
             f"Rewards of {some}{f' and {more:,} more arms' if more > 0 else ''} differ from the log by more than "
@@ -174,11 +186,9 @@ def _answers(view: StudyView) -> list[str]:
     cards = [("What is played, and what does it earn?", _earns(view)), ("May I stop?", _may_stop(view)),
              ("What does learning cost?", _costs(view))]  # fmt: skip
     parts = []
-    for question, lines in cards:
-        if lines:
-            first, *others = lines
-            small = "".join(f'<p class="soft">{line}</p>' for line in others)
-            parts.append(f"<section><h2>{question}</h2><p>{first}</p>{small}</section>")
+    for question, (first, *others) in ((question, lines) for question, lines in cards if lines):
+        small = "".join(f'<p class="soft">{line}</p>' for line in others)
+        parts.append(f"<section><h2>{question}</h2><p>{first}</p>{small}</section>")
     return ['<div class="answers">', *parts, "</div>"]
 
 
@@ -205,16 +215,18 @@ def _earns(view: StudyView) -> list[str]:
                 f"{many}. The difference lies between these bounds with 95 %."]  # fmt: skip
     if math.isnan(view.log_mean):
         return [f"{words}.", f"{many}. Without a hold-out there is nothing to compare this with."]
-    return [
-        f"{words}; the log earned {_reward(view, view.log_mean)}.",
-        f"{many}. This compares after with before, and other things may have changed too. A hold-out compares fairly.",
-    ]
+    caution = "This compares after with before, and other things may have changed too. A hold-out compares fairly."
+    return [f"{words}; the log earned {_reward(view, view.log_mean)}.", f"{many}. {caution}"]
 
 
 def _may_stop(view: StudyView) -> list[str]:
     if view.stopping is None:
         if view.n_arms > MAX_JUDGED:
             return [f"With more than {MAX_JUDGED} arms this page does not say how likely each is to be the best."]
+        if view.segments:
+            sure = sum(one.chance >= SURE for one in view.segments)
+            some = f"In {sure:,} of {len(view.segments):,} segments an arm is best with at least {_share(SURE)}."
+            return [some, "The table of segments says which, and what stopping there risks."]
         if view.holdout and view.comparison is not None:
             return ["Single arms cannot be judged here. Compare the policy with control."]
         return ["Single arms cannot be judged here. This needs a hold-out, which compares the policy with control."]
@@ -224,13 +236,18 @@ def _may_stop(view: StudyView) -> list[str]:
             "It is too early to say which arm is best.",
             f"The most likely one is {_label(stop.leader)}, with {_share(stop.chance)}.",
         ]
-    loss, unit = (100 * stop.loss, "points") if view.is_binary else (stop.loss, "a decision")
-    risk = f"less than {SMALL_RISK:g} {unit}" if loss < SMALL_RISK else f"{loss:.2g} {unit}"
-    lines = [f"<b>{_label(stop.leader)}</b> is best with {_share(stop.chance)}; stopping now risks {risk}."]
+    lines = [
+        f"<b>{_label(stop.leader)}</b> is best with {_share(stop.chance)}; stopping now risks {_risk(view, stop)}."
+    ]
     lines.append("The risk is what playing it for ever loses on average, against the arm that is truly best.")
     if stop.is_approximate:
         lines[1] += " Rewards are not all 0 or 1, so this is approximate."
     return lines
+
+
+def _risk(view: StudyView, stop: Stopping) -> str:
+    loss, unit = (100 * stop.loss, "points") if view.is_binary else (stop.loss, "a decision")
+    return f"less than {SMALL_RISK:g} {unit}" if loss < SMALL_RISK else f"{loss:.2g} {unit}"
 
 
 def _costs(view: StudyView) -> list[str]:
@@ -239,11 +256,12 @@ def _costs(view: StudyView) -> list[str]:
     if view.stopping is not None and view.stopping.chance < PROBABLE:
         return ["It is too early to say, because no arm is probably the best one yet."]
     share, cost = view.explored
+    decisions = "this week's decisions of the policy" if view.holdout else "this week's decisions"
     if share == 0.0:
-        return ["None of this week's decisions went to an arm that is probably worse."]
+        return [f"None of {decisions} went to an arm that is probably worse."]
     unit = "successes" if view.is_binary else "in reward"
     return [
-        f"{_share(share)} of this week's decisions went to arms that are probably worse: about {cost:,.0f} {unit}.",
+        f"{_share(share)} of {decisions} went to arms that are probably worse: about {cost:,.0f} {unit}.",
         "Probably worse means that an arm is the best one with less than 5 %.",
     ]
 
@@ -251,14 +269,12 @@ def _costs(view: StudyView) -> list[str]:
 def _charts(view: StudyView) -> list[str]:
     if view.windows is None:
         return []
-    parts = ['<div class="charts">']
+    parts, has_control = ['<div class="charts">'], any(group.name == "control" for group in view.groups)
     if view.windows.names:
         swatches = "".join(f'<li><span class="swatch"></span>{_label(name)}</li>' for name in view.windows.names)
         parts += [f'<div><h2>Share of each arm</h2><ul class="legend">{swatches}</ul><div id="shares"></div></div>']
     rules = [("", "the policy, with a band of 95 %")]
-    rules += [(" dashed", "control, over a quarter of all decisions")] * any(
-        group.name == "control" for group in view.groups
-    )
+    rules += [(" dashed", "control, over a quarter of all decisions")] * has_control
     rules += [(" dotted", "the log")] * (not math.isnan(view.log_mean))
     if view.groups:
         legend = "".join(f'<li><span class="rule{kind}"></span>{words}</li>' for kind, words in rules)
@@ -301,6 +317,16 @@ def _arm(view: StudyView, arm: ArmRow, has_log: bool, has_chance: bool) -> list[
     if has_chance:
         cells.append(_share(arm.chance))
     return cells
+
+
+def _segments(view: StudyView) -> list[str]:
+    if not view.segments:
+        return []
+    rows = [
+        [_label(", ".join(map(str, one.segment)), 200), _label(one.leader), _share(one.chance), _risk(view, one)]
+        for one in view.segments
+    ]
+    return ["<h2>Segments</h2>", _table(["segment", "best arm", "best with", "stopping risks"], rows)]
 
 
 def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

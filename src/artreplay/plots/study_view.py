@@ -22,6 +22,7 @@ MAX_WINDOWS = 48  # the decisions are divided into at most this many parts of eq
 MAX_DRAWN = 7  # arms with their own area in the chart; all others share one
 MAX_ROWS = 200  # arms in the table
 MAX_JUDGED = 200  # arms; with more, the chances of being best take too long for a page that is read again and again
+MAX_JUDGED_CELLS = 2_000  # arms in segments, for the same reason
 MAX_LISTED = 50  # decisions in the list
 RECENT = 1_000  # decisions that count as "now"
 WEEK, HOURS_3 = 7 * 86_400.0, 3 * 3_600.0
@@ -76,6 +77,7 @@ class StudyView:
     groups: list[GroupState]
     comparison: ControlComparison | None
     stopping: Stopping | None
+    segments: list[Stopping]  # the same for each segment, if there are segments
     explored: tuple[float, float] | None  # share of this week's decisions that went to worse arms, and what it cost
     warnings: list[str]
     contradictions: list[Contradiction]
@@ -101,7 +103,9 @@ def view_of(study: Study, columns: DecisionColumns | None = None) -> StudyView:
     now = columns.now
     has_arms = facts["log"] is not None and isinstance(study.base, ArmAlgorithm)
     states = study.arms() if has_arms else []
-    stopping = study.stopping() if len(states) <= MAX_JUDGED else None
+    n_segments = study.base.n_segments if isinstance(study.base, ArmAlgorithm) else 1
+    is_judged = len(states) <= MAX_JUDGED and len(states) * n_segments <= MAX_JUDGED_CELLS
+    stopping = study.stopping() if is_judged else None
     is_counted = ~np.isnan(rows.reward) & ((rows.due <= now) | np.isinf(rows.due) | (rows.state == EXPIRED))
     log_mean, log_means = _means_of_log(study, states) if has_arms else (math.nan, {})
     arms = _arm_rows(rows, is_counted, states, log_means, stopping)
@@ -124,6 +128,7 @@ def view_of(study: Study, columns: DecisionColumns | None = None) -> StudyView:
         study.groups(),
         study.comparison(),
         stopping,
+        study.stopping_by_segment() if is_judged and n_segments > 1 else [],
         _explored(rows, arms, now) if stopping is not None else None,
         [*warnings, *_silence(rows, now), *_past_horizon(facts, settings)],
         contradictions,
@@ -181,7 +186,10 @@ def _windows(rows: DecisionRows, is_counted: Any, arms: Sequence[ArmRow]) -> Win
     total = len(rows.number)
     if not total:
         return None
-    parts = np.array_split(np.arange(total), min(MAX_WINDOWS, total))
+    begins = [part[0] for part in np.array_split(np.arange(total), min(MAX_WINDOWS, total))[1:]]
+    # Decisions that were made at the same time are in one part.
+    cuts = [begin for begin in begins if rows.asked[begin - 1] < rows.asked[begin]]
+    parts = np.split(np.arange(total), cuts)
     most = sorted(range(len(arms)), key=lambda number: -arms[number].decided)[:MAX_DRAWN]
     most = [number for number in most if arms[number].decided]
     others = sum(arm.decided > 0 for arm in arms) - len(most)
@@ -200,16 +208,14 @@ def _windows(rows: DecisionRows, is_counted: Any, arms: Sequence[ArmRow]) -> Win
             error = 1.96 * float(ours.std()) / math.sqrt(len(ours))
             policy[place] = mean = float(ours.mean())
             low[place], high[place] = max(mean - error, float(ours.min())), min(mean + error, float(ours.max()))
-        begin = parts[max(place + 1 - max(len(parts) // 4, 1), 0)][
-            0
-        ]  # control is small, so its mean is that of many parts
-        theirs = np.arange(begin, part[-1] + 1)
+        first = parts[max(place + 1 - max(len(parts) // 4, 1), 0)]  # control is small, so it is that of many parts
+        theirs = np.arange(first[0], part[-1] + 1)
         theirs = rows.reward[theirs[is_counted[theirs] & (rows.is_control[theirs] == 1)]]
         if len(theirs):
             control[place] = float(theirs.mean())
     ends = np.array([part[-1] for part in parts])
-    starts = np.array([part[0] for part in parts])
-    return Windows(rows.asked[ends], rows.asked[starts], rows.number[ends], names, shares, policy, low, high, control)
+    starts = np.minimum(rows.asked[[part[0] for part in parts]], rows.asked[ends] - 1.0)  # so that there is an area
+    return Windows(rows.asked[ends], starts, rows.number[ends], names, shares, policy, low, high, control)
 
 
 def _explored(rows: DecisionRows, arms: Sequence[ArmRow], now: float) -> tuple[float, float] | None:

@@ -6,7 +6,7 @@ import json
 import math
 import threading
 from array import array
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -60,6 +60,7 @@ class DecisionColumns:
         self.events: list[Event] = []
         self.arms: list[Arm] = []
         self._numbers: dict[Label, int] = {}
+        self._settings: dict[str, Any] = {}
         self.seq, self.now = 0, 0.0  # the last entry that was read, and when
         self._first = array("q")  # the first row of each decision
         self._number, self._arm, self._state = array("q"), array("q"), array("q")
@@ -143,10 +144,19 @@ class DecisionColumns:
         elif entry.kind == "arms":
             labels = [str(decode(label)) for label, _ in json.loads(entry.body or "[]")]
             words = f"{labels[0]} is added" if len(labels) == 1 else f"{len(labels):,} arms are added"
+        elif entry.kind == "settings":
+            words = self._changed(json.loads(entry.body or "{}"))
         else:
-            words = {"settings": "settings have changed", "log": "the log has grown"}[entry.kind]
+            words = "the log has grown"
         if self._first:  # what came before the first decision is how the study began
             self.events.append(Event(entry.written, len(self._first), words))
+
+    def _changed(self, settings: dict[str, Any]) -> str:
+        """Say which settings have changed, to what."""
+        before, self._settings = self._settings, settings["terms"] | settings["parameters"] | settings
+        new = {name: value for name, value in self._settings.items() if before.get(name) != value}
+        inside = ("terms", "parameters", "decided")  # what changes with others
+        return ", ".join(f"{name} is now {json.dumps(new[name])}" for name in new if name not in inside) or "no change"
 
 
 _TAKE = {

@@ -26,9 +26,17 @@
     }] } };
   }
 
+  // Days have the names of their months, and hours are those of the text above, which is in UTC.
+  function dates(template) {
+    const write = template.replace("{M}/{D}/{YY}", "{D} {MMM} {YYYY}").replace("{M}/{D}", "{D} {MMM}")
+      .replace("{h}:{mm}{aa}", "{HH}:{mm}").replace("{h}{aa}", "{HH}:{mm}");
+    return uPlot.fmtDate(write);
+  }
+
   function options(place, events, series, format, range, extra) {
     return Object.assign({
       width: place.clientWidth, height: Math.min(300, Math.max(200, place.clientWidth * 0.6)),
+      fmtDate: dates, tzDate: (seconds) => uPlot.tzDate(new Date(1000 * seconds), "Etc/UTC"),
       legend: { show: false }, cursor: { show: false },
       scales: { y: { range: range } },
       axes: [{ grid: { show: false } }, { size: 62, values: (u, ticks) => ticks.map(format) }],
