@@ -188,10 +188,10 @@ def test_boxes_of_a_tree_have_the_depth_of_its_leaves():
 def test_a_frame_has_the_levels_beside_the_actions():
     runs = run("TreeAllocation", horizon=5)
     frame = runs.to_frame()
-    assert frame.column_names == ["replication", "round", "regret", "used", "action", "level"]
+    assert frame.column_names == ["replication", "round", "regret", "used", "action", "level", "reward"]
     assert frame["action"].to_pylist() == runs.actions.reshape(-1, 3).tolist()
     assert str(frame["level"].to_pylist()) == str(runs.levels.reshape(-1, 3).tolist())  # nan is not nan
     assert run("TreeAllocation", keep="final").to_frame().column_names == ["replication", "round", "regret", "used"]
     frame = run("TreeUCB", horizon=5).to_frame()
-    assert frame.column_names == ["replication", "round", "regret", "used", "action"]
+    assert frame.column_names == ["replication", "round", "regret", "used", "action", "reward"]
     assert frame["action"].to_pylist() == run("TreeUCB", horizon=5).actions.ravel().tolist()

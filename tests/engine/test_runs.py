@@ -20,19 +20,20 @@ def run(case, **given):
 def test_a_frame_has_one_row_per_replication_and_round():
     runs = run("MonUCB")
     frame = runs.to_frame().to_pandas()
-    assert list(frame.columns) == ["replication", "round", "regret", "used", "action"]
+    assert list(frame.columns) == ["replication", "round", "regret", "used", "action", "reward"]
     assert len(frame) == 21
     for row in frame.itertuples():
         assert row.regret == runs.regret[row.replication, row.round]
         assert row.used == runs.used[row.replication, row.round]
         assert row.action == runs.actions[row.replication, row.round]
+        assert row.reward == runs.rewards[row.replication, row.round]
     assert frame["replication"].tolist() == sorted(frame["replication"])
 
 
 def test_actions_of_several_arms_are_lists():
     runs = run("TopUCB")
     frame = runs.to_frame()
-    assert frame.column_names == ["replication", "round", "regret", "used", "action"]
+    assert frame.column_names == ["replication", "round", "regret", "used", "action", "reward"]
     assert frame["action"].to_pylist() == runs.actions.reshape(-1, 3).tolist()
 
 

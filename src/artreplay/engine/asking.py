@@ -130,7 +130,7 @@ def _play(setting: Setting, outputs: Outputs, replication: int, calls: _Calls | 
 
 
 def _play_rounds(setting: Setting, outputs: Outputs, replication: int, calls: _Calls | None) -> None:
-    numbers = np.array([replication])
+    numbers = setting.numbers(range(replication, replication + 1))
     key = world_keys(setting.seed, numbers)
     world = _world(setting, key)
     policy = _policy(setting, world)
@@ -164,6 +164,8 @@ def _play_rounds(setting: Setting, outputs: Outputs, replication: int, calls: _C
                     outputs.levels[replication, round_, slot] = unit.level
         due = round_ + max(world.delay(unit, round_) for unit in played)
         rewards = [world.reward(unit, round_) for unit in played]
+        if setting.keep_all:
+            outputs.rewards[replication, round_, : len(rewards)] = rewards
         reward = rewards if isinstance(action, list) else rewards[0]
         if due == round_:
             policy.tell(action, reward, **context)

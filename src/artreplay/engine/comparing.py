@@ -6,6 +6,7 @@ import inspect
 import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 BAND_95 = 1.96  # standard errors on either side of a mean
 # Arguments of `simulate` that say which worlds are played, and which of their rounds are kept.
-OF_THE_WORLDS = ("env", "seed", "replications", "horizon", "keep")
+OF_THE_WORLDS = ("env", "seed", "first_replication", "replications", "horizon", "keep")
 _SHORT = reprlib.Repr()  # a list of rounds may be long
 _SHORT.maxother = _SHORT.maxstring = 200
 _LATEX = str.maketrans(
@@ -47,10 +48,8 @@ class Comparison:
 
     def __post_init__(self) -> None:
         _check_names(self.runs, self.baseline)
-        kept = {name: tuple(runs.rounds_kept.tolist()) for name, runs in self.runs.items()}
-        _check_same("replications", {name: runs.replications for name, runs in self.runs.items()})
-        _check_same("horizon", {name: runs.horizon for name, runs in self.runs.items()})
-        _check_same("keep", kept)
+        for name in OF_THE_WORLDS:
+            _check_same(name, {policy: _argument(runs, name) for policy, runs in self.runs.items()})
 
     def difference(self, name: str) -> Floats:
         """Subtract the regret of the baseline from that of a policy. A row is a world, and a column is a round.
@@ -191,13 +190,21 @@ def _check_names(policies: Mapping[str, Any], baseline: str) -> None:
         raise InvalidParameter(f"baseline must be one of {', '.join(policies)}, got {baseline!r}")
 
 
+def _argument(runs: Runs, name: str) -> Any:
+    """Return an argument of `simulate` that runs were made with."""
+    if name == "keep":
+        return runs.rounds_kept.tolist()
+    return runs.settings.get(name) if name in ("env", "seed") else getattr(runs, name)
+
+
 def _check_same(argument: str, values: Mapping[str, Any]) -> None:
     """Refuse policies with different values of an argument, because they would not play the same rounds."""
-    lists = (tuple, range, np.ndarray)  # of rounds to keep
+    lists = (list, tuple, range, np.ndarray)  # of rounds to keep
     plain = {name: list(value) if isinstance(value, lists) else value for name, value in values.items()}
     first, expected = next(iter(plain.items()))
     for name, value in plain.items():
-        if value is not expected and (argument == "env" or value != expected):
+        # Two environments may play other worlds although they look the same.
+        if value is not expected and not (isinstance(value, (str, Integral, list)) and value == expected):
             got = f"{_SHORT.repr(expected)} for {first!r} and {_SHORT.repr(value)} for {name!r}"
             raise InvalidParameter(f"must be the same for all policies, got {got}", parameter=argument)
 

@@ -175,6 +175,7 @@ class Session(NamedTuple):
     used: Ints
     actions: Ints
     levels: Ints  # the number of the level of each unit; no columns without levels
+    rewards: Floats  # of each unit, as the base sees them; no columns if only the last round is kept
     by_arm: Ints  # how many samples of each arm were used; no columns if nobody asked
 
 
@@ -248,11 +249,13 @@ def go_online(
     for j in range(units):
         unit = assume_nonnegative(proposal[j])
         expected += rewards.expected(unit, j)
+        reward = rewards.pull(unit, round_, j)
         if session.actions.shape[1] > 0:
             session.actions[world, round_, j] = rewards.name(unit, j)
+            session.rewards[world, round_, j] = reward
             if session.levels.shape[1] > 0:
                 session.levels[world, round_, j] = rewards.level(j)
-        algorithm.update(rewards.played(unit, j), rewards.pull(unit, round_, j))
+        algorithm.update(rewards.played(unit, j), reward)
     return expected
 
 

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
 import math
+import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +17,7 @@ from numpy.typing import ArrayLike
 from artreplay.cells import Lattice
 from artreplay.cells.boxes import box_of
 from artreplay.compiling import Floats, Ints
+from artreplay.engine.runs_file import PER_REPLICATION, read_runs, write_runs
 from artreplay.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -36,6 +42,13 @@ class Runs:
         The level of each unit, padded with nan, if units have levels.
     used_by_arm
         Samples shown of each arm, of shape (R, K). None with `keep="final"` and in a continuous space.
+    rewards
+        The reward of each unit of `actions`, in the same shape, padded with nan. None with `keep="final"`.
+    first_replication
+        The number of the replication in the first row.
+    settings
+            What was simulated: the base, the environment, the start, the log and the seed, and the versions of
+            artreplay, numpy and numba. Things are described by text, which differs if they were made in another way.
 
     >>> import artreplay as ar
     >>> runs = ar.simulate(ar.UCB1(2), ar.environments.KArmed(2), history=5, horizon=10, replications=3)
@@ -54,11 +67,19 @@ class Runs:
     rounds: Ints | None = None  # the rounds kept, if `keep` was a list
     used_by_arm: Ints | None = None
     lattice: Lattice | None = field(default=None, repr=False)  # of the boxes, if actions are boxes
+    rewards: Floats | None = None
+    first_replication: int = 0
+    settings: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @property
     def replications(self) -> int:
         """The number of replications."""
         return len(self.regret)
+
+    @property
+    def last_replication(self) -> int:
+        """The number of the replication in the last row."""
+        return self.first_replication + self.replications - 1
 
     @property
     def rounds_kept(self) -> Ints:
@@ -107,29 +128,107 @@ class Runs:
     def to_frame(self) -> pa.Table:
         """Make a pyarrow table with a row per replication and round. `.to_pandas()` turns it into a pandas frame.
 
-        If several units are played, `action` holds lists, and so does `level`, if units have levels.
+        If several units are played, `action` and `reward` hold lists, and so does `level`, if units have levels.
 
         >>> import artreplay as ar
         >>> runs = ar.simulate(ar.MonUCB(2, 3), ar.environments.KArmed(2), horizon=3, replications=2)
         >>> runs.to_frame().column_names
-        ['replication', 'round', 'regret', 'used', 'action']
+        ['replication', 'round', 'regret', 'used', 'action', 'reward']
         """
         import pyarrow as pa
 
         rounds = self.rounds_kept
         columns: dict[str, Any] = {
-            "replication": np.repeat(np.arange(self.replications), len(rounds)),
+            "replication": np.repeat(np.arange(self.replications) + self.first_replication, len(rounds)),
             "round": np.tile(rounds, self.replications),
             "regret": self.regret.ravel(),
             "used": self.used.ravel(),
         }
-        if self.actions is not None and self.actions.ndim == 2:
-            columns["action"] = self.actions.ravel()
-        elif self.actions is not None:
-            columns["action"] = _lists(self.actions)
-        if self.levels is not None:
-            columns["level"] = _lists(self.levels)
+        for name, values in (("action", self.actions), ("level", self.levels), ("reward", self.rewards)):
+            if values is not None:
+                columns[name] = values.ravel() if values.ndim == 2 else _lists(values)
         return pa.table(columns)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything to one Parquet file, with a row for each replication.
+
+        Parameters
+        ----------
+        path
+            The file.
+
+        >>> import artreplay as ar, tempfile, pathlib
+        >>> runs = ar.simulate(ar.MonUCB(2, 3), ar.environments.KArmed(2), horizon=3, replications=2)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     runs.save(pathlib.Path(folder) / "runs.parquet")
+        ...     again = ar.Runs.load(pathlib.Path(folder) / "runs.parquet")
+        >>> bool((again.regret == runs.regret).all()), again.settings == runs.settings
+        (True, True)
+        """
+        fields = {each.name: getattr(self, each.name) for each in dataclasses.fields(self)}
+        write_runs(Path(path), fields)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Runs:
+        """Read what `save` wrote. Nothing in the file is executed.
+
+        Parameters
+        ----------
+        path
+            The file.
+        """
+        return cls(**read_runs(Path(path), {each.name for each in dataclasses.fields(cls)}))
+
+    @classmethod
+    def join(cls, *parts: Runs) -> Runs:
+        """Put runs of adjacent replications together, such as those of 60 replications and `first_replication=60`.
+
+        The result is the same as that of one simulation, except for `seconds`, which are added up. Runs with different
+        settings are refused.
+
+        Parameters
+        ----------
+        parts
+            The runs, in any order.
+
+        >>> import artreplay as ar
+        >>> def play(first, count):
+        ...     base, env = ar.UCB1(2), ar.environments.KArmed(2)
+        ...     return ar.simulate(base, env, horizon=3, replications=count, first_replication=first)
+        >>> whole, joined = play(0, 5), ar.Runs.join(play(0, 2), play(2, 3))
+        >>> bool((whole.regret == joined.regret).all())
+        True
+        """
+        if len(parts) == 0:
+            raise InvalidParameter("join needs at least one Runs, got none")
+        ordered = sorted(parts, key=lambda runs: runs.first_replication)
+        first = ordered[0]
+        for before, runs in itertools.pairwise(ordered):
+            _check_joins(first, runs)
+            if runs.first_replication != before.last_replication + 1:
+                ends = f"{before.first_replication}..{before.last_replication}"
+                raise InvalidParameter(
+                    "the replications of joined runs must be adjacent, "
+                    f"got {ends} and {runs.first_replication}..{runs.last_replication}"
+                )
+        columns = {name: [getattr(runs, name) for runs in ordered] for name in PER_REPLICATION}
+        joined: dict[str, Any] = {
+            name: None if values[0] is None else np.concatenate(values) for name, values in columns.items()
+        }
+        return dataclasses.replace(first, **joined, seconds=sum(runs.seconds for runs in ordered))
+
+
+def _check_joins(one: Runs, other: Runs) -> None:
+    """Refuse runs of different settings."""
+    for name in sorted(one.settings.keys() | other.settings.keys()):
+        mine, theirs = one.settings.get(name), other.settings.get(name)
+        if mine != theirs:
+            raise InvalidParameter(f"joined runs must have the same {name}, got {mine} and {theirs}")
+    if one.horizon != other.horizon or not np.array_equal(one.rounds_kept, other.rounds_kept):
+        raise InvalidParameter("joined runs must have the same horizon and the same rounds kept")
+    shapes = [[np.shape(getattr(runs, name))[1:] for name in PER_REPLICATION] for runs in (one, other)]
+    if shapes[0] != shapes[1]:
+        raise InvalidParameter("joined runs must keep the same arrays")
 
 
 def _lists(values: Floats | Ints) -> pa.Array:

@@ -36,6 +36,7 @@ class Outputs(NamedTuple):
     used: Ints
     actions: Ints
     levels: Ints  # numbers of levels
+    rewards: Floats  # as the base sees them
     by_arm: Ints  # samples used of each arm
     boxes: Ints  # how many boxes an algorithm over points has in the end
 
@@ -53,6 +54,7 @@ class Setting:
     horizon: int
     replications: int
     seed: int
+    first: int  # the number of the first replication
     rounds: Ints | None  # the rounds to keep: None for all, an empty array for the last one
     user_drift: DriftValue
     drift: Drift
@@ -100,9 +102,14 @@ class Setting:
             used=np.zeros((size, rounds), np.int64),
             actions=np.full(shape, -1, np.int64),
             levels=np.full(shape if self.levels is not None else (size, 0, self.width), -1, np.int64),
+            rewards=np.full(shape, np.nan),
             by_arm=np.zeros((size, arms), np.int64),
             boxes=np.zeros(size, np.int64),
         )
+
+    def numbers(self, batch: range) -> Ints:
+        """Return the numbers of the replications of a batch, which their draws depend on."""
+        return np.arange(batch.start, batch.stop) + self.first
 
     def base_keys(self, numbers: Ints) -> Words:
         """Return the keys of the base's own draws in these replications."""
@@ -118,6 +125,7 @@ def checked_setting(
     horizon: int,
     replications: int,
     seed: int,
+    first: int,
     keep: Keep | Sequence[int],
     drift: DriftValue,
 ) -> Setting:
@@ -156,6 +164,7 @@ def checked_setting(
         horizon=horizon,
         replications=replications,
         seed=seed,
+        first=checked_count("first_replication", first, least=0),
         rounds=rounds,
         user_drift=drift if has_log else 0.0,
         drift=allowed,

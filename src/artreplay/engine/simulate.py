@@ -7,15 +7,18 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from typing import Any
 
 import numpy as np
 
 from artreplay.algorithms import PointAlgorithm
 from artreplay.compiling import current_mode, using
 from artreplay.engine.asking import play_by_asking
+from artreplay.engine.descriptions import description_of, version_of
 from artreplay.engine.progress import Progress
 from artreplay.engine.runs import Runs
 from artreplay.engine.setting import DriftValue, Keep, Outputs, Setting, Start, checked_setting
+from artreplay.engine.stages import as_earned, law_for
 from artreplay.engine.worker import Worker
 from artreplay.environments import ArmEnvironment, ContextEnvironment, PointEnvironment
 from artreplay.history import History, Totals
@@ -39,6 +42,7 @@ def simulate(
     keep: Keep | Sequence[int] = "all",
     *,
     drift: DriftValue = 0.0,
+    first_replication: int = 0,
 ) -> Runs:
     """Play `base` in `env` for `horizon` rounds, `replications` times, each with its own log.
 
@@ -69,6 +73,9 @@ def simulate(
         The rounds to keep in the result: `"all"`, `"final"` for the last one, or a list of rounds, counted from 0.
     drift
         How far the means of the log may lie from today's, as in `ar.ArtificialReplay`.
+    first_replication
+            The number of the first replication. With 60, the replications are those that come after 60 others of the
+            same seed, and `ar.Runs.join` puts both together.
 
     >>> import artreplay as ar
     >>> env = ar.environments.KArmed(3)
@@ -80,28 +87,40 @@ def simulate(
     (True, True)
     """
     began = time.perf_counter()
-    setting = checked_setting(base, env, start, history, horizon, replications, seed, keep, drift)
+    setting = checked_setting(base, env, start, history, horizon, replications, seed, first_replication, keep, drift)
+    settings = {
+        "base": description_of(base),
+        "env": description_of(setting.env),
+        "start": start,
+        "history": description_of(history),
+        "drift": description_of(drift),
+        "seed": int(seed),
+    } | {package: version_of(package) for package in ("artreplay", "numpy", "numba")}
     outputs = setting.outputs()
     with Progress("simulating", setting.replications) as progress:
         if setting.asks_policies:
             play_by_asking(setting, outputs, progress.update)
         else:
             _play_in_threads(setting, outputs, _checked_threads(threads, setting), progress.update)
-    return _runs(setting, outputs, time.perf_counter() - began)
+    return _runs(setting, outputs, settings, time.perf_counter() - began)
 
 
-def _runs(setting: Setting, outputs: Outputs, seconds: float) -> Runs:
+def _runs(setting: Setting, outputs: Outputs, settings: dict[str, Any], seconds: float) -> Runs:
     """Collect what is to be kept of a simulation."""
     rounds = setting.rounds if setting.keep_all else None
     columns = slice(None) if rounds is None else rounds
-    actions = levels = grid = None
+    actions = levels = grid = rewards = None
     if setting.keep_all:
-        actions = outputs.actions[:, columns]
+        actions, rewards = outputs.actions[:, columns], outputs.rewards[:, columns]
+        if not setting.asks_policies:
+            rewards = as_earned(rewards, law_for(setting.base, setting.env))
         if setting.levels is not None:
             # The last entry, nan, stands for no unit.
             levels = np.array([*setting.levels, np.nan])[outputs.levels[:, columns]]
         elif setting.width == 1:
             actions = actions[:, :, 0]
+        if setting.levels is None and setting.width == 1:
+            rewards = rewards[:, :, 0]
     if isinstance(setting.env, PointEnvironment):  # a user's own object plays points of the environment
         grid = setting.base.lattice if isinstance(setting.base, PointAlgorithm) else setting.env.lattice
     return Runs(
@@ -116,6 +135,9 @@ def _runs(setting: Setting, outputs: Outputs, seconds: float) -> Runs:
         rounds=rounds,
         used_by_arm=outputs.by_arm if outputs.by_arm.shape[1] else None,
         lattice=grid,
+        rewards=rewards,
+        first_replication=setting.first,
+        settings=settings,
     )
 
 

@@ -16,7 +16,7 @@ from artreplay.engine.setting import Setting, frozen_contexts
 from artreplay.environments import ArmEnvironment, ContextEnvironment, PointEnvironment, world_keys
 from artreplay.environments.context_stack import ContextRewards, ContextRows, WithoutContexts
 from artreplay.environments.point_stack import PointRewards, nothing_asked, nothing_known, with_space
-from artreplay.environments.stack import Law, WorldKeys
+from artreplay.environments.stack import Bernoulli, Law, WorldKeys
 from artreplay.history import History
 from artreplay.replay import Base, BaseLog, Ledger, Part, empty_ledger, filled_ledger
 
@@ -81,10 +81,10 @@ class ArmStage:
 
     def open(self, batch: range) -> Scene:
         """Prepare these replications."""
-        numbers = np.arange(batch.start, batch.stop)
+        numbers = self.setting.numbers(batch)
         keys = world_keys(self.setting.seed, numbers)
         worlds = self.env.worlds(keys, self.setting.base_keys(numbers))
-        rewards = self.env.stack(worlds, _law_for(self.base, self.env))
+        rewards = self.env.stack(worlds, law_for(self.base, self.env))
         return Scene(self._ledger, self._log, rewards, self._shows_all, lambda rewards: rewards)
 
 
@@ -98,9 +98,9 @@ class ContextStage:
 
     def open(self, batch: range) -> Scene:
         """The scene for this replication."""
-        setting, numbers = self.setting, np.arange(batch.start, batch.stop)
+        setting, numbers = self.setting, self.setting.numbers(batch)
         worlds = self.env.worlds(world_keys(setting.seed, numbers), setting.base_keys(numbers))
-        rewards = self.env.stack(worlds, _law_for(self.base, self.env), self._contexts, setting.horizon)
+        rewards = self.env.stack(worlds, law_for(self.base, self.env), self._contexts, setting.horizon)
         ledger, log, counted = self._read_log(worlds.key[0])
         return Scene(ledger, log, rewards, self._shows_all, self._learn, counted)
 
@@ -135,7 +135,7 @@ class PointStage:
 
     def open(self, batch: range) -> Scene:
         """Prepare this replication."""
-        numbers = np.arange(batch.start, batch.stop)
+        numbers = self.setting.numbers(batch)
         worlds = WorldKeys(world_keys(self.setting.seed, numbers), self.setting.base_keys(numbers))
         ledger, log = self._read_log(worlds.key[0])
         return Scene(ledger, log, self._rewards(worlds), len(log.unit) > 0, self._learn)
@@ -165,7 +165,7 @@ class PointStage:
             picker=copied(self.base.picker),
             known=self._known,
             asked=nothing_asked(self.env.dim),
-            law=_law_for(self.base, self.env),
+            law=law_for(self.base, self.env),
             point=point,
             bits=point.view(np.uint64),
             seen=np.zeros(width, np.uint64),
@@ -189,7 +189,14 @@ def _ledger_of(part: Part, cells: UnitCells, shows_all: bool) -> Ledger:
     return filled_ledger(cells, part)
 
 
-def _law_for(base: Base, env: ArmEnvironment | PointEnvironment) -> Law:
+def as_earned(rewards: Floats, law: Any) -> Floats:
+    """Return rewards that a base saw by this law on the scale of the environment."""
+    if isinstance(law, Bernoulli):
+        return np.where(np.isnan(rewards), np.nan, (rewards == law.success).astype(np.float64))
+    return rewards if (law.low, law.span) == (0.0, 1.0) else law.low + law.span * rewards
+
+
+def law_for(base: Base, env: ArmEnvironment | PointEnvironment) -> Law:
     """Return how rewards are drawn. Rewards in [0, 1] are scaled to the reward range of the base."""
     law: Law = env.law
     if not isinstance(base, Algorithm) or not base.scales:

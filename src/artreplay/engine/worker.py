@@ -97,6 +97,7 @@ class Worker:
             used=outputs.used[rows],
             actions=outputs.actions[rows],
             levels=outputs.levels[rows],
+            rewards=outputs.rewards[rows],
             by_arm=outputs.by_arm[rows],
         )
 

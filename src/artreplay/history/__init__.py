@@ -2,7 +2,7 @@
 
 from artreplay.history.contexts import Contexts, Numeric, contexts_of
 from artreplay.history.fingerprint import Fingerprint
-from artreplay.history.history import Allocation, History
+from artreplay.history.history import Allocation, HasFingerprint, History
 from artreplay.history.labels import Action, Label, Unit, encode_labels
 from artreplay.history.open_log import open_history
 from artreplay.history.parquet import append_history, compact_history, index_history
@@ -14,6 +14,7 @@ __all__ = [
     "Allocation",
     "Contexts",
     "Fingerprint",
+    "HasFingerprint",
     "History",
     "Label",
     "Numeric",
