@@ -29,7 +29,7 @@ reproduce: $(VENV)/.reproduction
 
 # The site, in build/site: every page, with the cells of the tutorials run. A warning is an error, and nothing is fetched.
 docs: .venv-docs/.ready
-	$(ONE_THREAD) .venv-docs/bin/sphinx-build --quiet --fail-on-warning --keep-going -c docs . build/site
+	$(ONE_THREAD) .venv-docs/bin/sphinx-build --quiet --fresh-env --fail-on-warning --keep-going -c docs . build/site
 	@echo "build/site/index.html"
 
 .venv-docs/.ready: pyproject.toml constraints.txt
@@ -52,7 +52,7 @@ test-pythons:
 # Also the long checks, all as users run it: every combination, ten times the random cases, 400 replications, bounds
 # checked, real databases, a browser, a cluster.
 # What is missing of the last two fails, unless ALLOW_MISSING=1. Other libraries have an environment of their own.
-test-all: $(VENV)/.all .venv-peers/.ready lint
+test-all: $(VENV)/.all .venv-peers/.ready .venv-docs/.ready lint
 	@$(BESIDE) $(ONE_THREAD) ARTREPLAY_THOROUGH=1 $(BIN)/python -m pytest -n 2 --dist loadgroup $(TESTS); $(BOTH)
 
 lint: $(VENV)/.dev

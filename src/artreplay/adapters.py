@@ -23,6 +23,8 @@ from artreplay.parameters import Seed, Share, checked
 from artreplay.replay import reseed_generators
 from artreplay.streams import CHOICE, fold, uniform
 
+__all__ = ["mabwiser", "pyxab", "river", "sklearn"]
+
 GROWTH = 1.1  # an arm's model is fitted again once it has this many times the rows: a tenth more
 _CLASSES = (0.0, 1.0)  # what a classifier that learns row by row must know before it meets the first
 

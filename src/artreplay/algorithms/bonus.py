@@ -17,6 +17,8 @@ from artreplay.compiling import Floats
 from artreplay.errors import InvalidParameter
 from artreplay.parameters import Chance, NotNegative, Size, check_fields, checked
 
+__all__ = ["anytime", "kl", "practical", "theory"]
+
 Bonus = Any  # `theory`, `practical(...)`, `anytime(...)`, `kl(...)`, or a callable n → float
 Level = Literal["++", "log", "moss"]
 

@@ -16,6 +16,8 @@ from artreplay.algorithms.bounds import FIXED, DivergenceBound, RootBound, Table
 from artreplay.errors import InvalidParameter
 from artreplay.parameters import Positive, checked
 
+__all__ = ["bernoulli_kl", "hoeffding", "sub_gaussian"]
+
 Psi = Any  # `hoeffding`, `sub_gaussian(σ)`, `bernoulli_kl`, or a callable λ → ψ(λ)
 
 

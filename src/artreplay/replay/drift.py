@@ -19,6 +19,8 @@ from artreplay.replay.bases import Base
 if TYPE_CHECKING:
     from artreplay.replay.log import AnyHistory
 
+__all__ = ["age"]
+
 NO_DRIFT_OF_TOTALS = "drift is for rows that are shown one at a time, and totals are not: leave drift out"
 _DAY = np.timedelta64(1, "D")
 
