@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 from functools import cache
 from typing import Any
@@ -22,7 +23,8 @@ def connect(path: str = ":memory:", read_only: bool = False, **settings: Any) ->
     import duckdb
 
     connection = duckdb.connect(path, read_only=read_only, config=_CLOSED | settings)
-    connection.execute("SET enable_progress_bar=false")
+    with contextlib.suppress(duckdb.InvalidInputException):  # in a notebook without ipywidgets, where it shows none
+        connection.execute("SET enable_progress_bar=false")
     return connection
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 
 import duckdb
@@ -94,3 +96,18 @@ def test_one_function_connects():
     source = Path(ar.__file__).parent
     calls = [path.name for path in source.rglob("*.py") if "duckdb.connect(" in path.read_text()]
     assert calls == ["duckdb_connection.py"]
+
+
+def test_a_file_is_read_in_a_notebook_that_has_no_ipywidgets(tmp_path):
+    """There DuckDB refuses to hide its progress bar, which it could not draw anyway."""
+    (tmp_path / "log.csv").write_text("arm,click\nred,1\n")
+    program = """
+import sys, types
+notebook = types.ModuleType("IPython")
+notebook.get_ipython = lambda: types.SimpleNamespace(config={"IPKernelApp": {}})
+sys.modules["IPython"] = notebook  # this is how DuckDB knows a notebook
+import artreplay as ar
+print(ar.open_history("log.csv", unit="arm", reward="click"))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.stdout == "<History of 1 rows on 1 arms>\n", done.stderr
