@@ -29,7 +29,7 @@ reproduce: $(VENV)/.reproduction
 
 # The site, in build/site: every page, with the cells of the tutorials run. A warning is an error, and nothing is fetched.
 docs: .venv-docs/.ready
-	$(ONE_THREAD) .venv-docs/bin/sphinx-build --quiet --fresh-env --fail-on-warning --keep-going -c docs . build/site
+	PATH="$(CURDIR)/.venv-docs/bin:$$PATH" $(ONE_THREAD) .venv-docs/bin/sphinx-build --quiet --fresh-env --fail-on-warning --keep-going -c docs . build/site
 	@echo "build/site/index.html"
 
 .venv-docs/.ready: pyproject.toml constraints.txt

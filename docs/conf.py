@@ -33,6 +33,7 @@ myst_heading_anchors = 4
 myst_enable_extensions = ["colon_fence"]
 nb_execution_mode = "force"
 nb_execution_timeout = 120
+nb_execution_in_temp = True
 nb_execution_raise_on_error = True
 nb_merge_streams = True
 

@@ -126,6 +126,9 @@ def write_logs() -> None:
     for name, count in (("clicks", 400), ("tuesday", 20)):
         pa.parquet.write_table(draw_rows(count), f"{name}.parquet")
     pa.csv.write_csv(rows.select(["age", "country"]).slice(0, 5), "visitors.csv")
+    requests = {"model": ["small", "large"] * 40, "task": ["chat", "code", "code", "chat"] * 20}
+    requests |= {"kilotokens": np.linspace(0.1, 8.0, 80), "reward": np.linspace(-1.0, 1.0, 80)}
+    pa.parquet.write_table(pa.table(requests), "gateway.parquet")
     totals = {"item": ["a", "b"], "shown": [100, 80], "clicked": [7, 9]}
     pa.csv.write_csv(pa.table(totals), "totals.csv")
 

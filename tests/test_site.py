@@ -71,13 +71,19 @@ def test_the_cells_of_a_tutorial_run(page: Path, tmp_path: Path) -> None:
     """`make docs` runs them too, and shows what they give."""
     script = tmp_path / f"{page.stem}.py"
     cells = [body for _, body in CELL.findall(page.read_text(encoding="utf-8"))]
-    script.write_text("\n".join(cells), encoding="utf-8")
+    commands = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    script.write_text("\n".join(["import subprocess", *map(_in_plain_python, cells)]), encoding="utf-8")
     done = subprocess.run(
         [sys.executable, "-W", "error", script],
         capture_output=True,
         text=True,
         check=False,
         cwd=tmp_path,
-        env=os.environ | {"MPLBACKEND": "agg"},
+        env=os.environ | {"MPLBACKEND": "agg", "PATH": commands},
     )
     assert done.returncode == 0, done.stderr
+
+
+def _in_plain_python(cell: str) -> str:
+    """Run what a cell gives to the shell, after an exclamation mark, as the shell would."""
+    return f"subprocess.run({cell[1:]!r}, shell=True, check=True)" if cell.startswith("!") else cell
