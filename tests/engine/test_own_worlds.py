@@ -169,3 +169,85 @@ def test_rounds_to_keep() -> None:
     for bad in ([], [40], [3, 3], [2, 1], "some", [0.5]):
         with pytest.raises(InvalidParameter, match="keep"):
             run(env, keep=bad)
+
+
+class Slate(Coins):
+    """Two arms a round, whose means change places after ten rounds."""
+
+    budget = 2
+
+    def mean(self, arm: int, round: int) -> float:
+        return self.chances[arm if round < 10 else 2 - arm]
+
+    def reward(self, arm: int, round: int, u: float) -> float:
+        return float(u < self.mean(arm, round))
+
+
+@ar.compiled
+class MarkedSlate(NamedTuple):
+    """The same as a component."""
+
+    chance: Any
+    n_arms: int
+    budget: int
+
+    def enter(self, key):
+        pass
+
+    def mean(self, arm, round_):
+        return self.chance[arm if round_ < 10 else 2 - arm]
+
+    def reward(self, arm, round_, u):
+        return 1.0 if u < self.chance[arm if round_ < 10 else 2 - arm] else 0.0
+
+
+class Noisy(Unbounded):
+    """Means with noise of heavy tails, made of several draws."""
+
+    def reward(self, arm: int, round: int, u: float) -> float:
+        draws = np.random.default_rng(int(u * 2**53))
+        return arm + float(draws.standard_t(3) + draws.laplace())
+
+
+def test_several_arms_a_round() -> None:
+    base = ar.TopUCB(3, 2, 40)
+    mine, theirs = (
+        run(Slate(), base, horizon=10),
+        run(ar.environments.TopArms(3, 2, means=Coins.chances), base, horizon=10),
+    )
+    assert (mine.actions == theirs.actions).all()
+    assert np.allclose(mine.regret, theirs.regret)
+    runs = run(Slate(), ar.RandomChoice(3, 2), start="ignorant")
+    assert runs.actions.shape == (5, 40, 2) == runs.rewards.shape
+    means = np.vectorize(Slate().mean)(runs.actions, np.arange(40)[None, :, None]).sum(axis=2)
+    assert np.allclose(np.diff(runs.regret, axis=1, prepend=0.0), 1.3 - means)
+    with pytest.raises(InvalidParameter, match="the algorithm plays 1 arms in a round, and the environment expects 2"):
+        run(Slate())
+    with pytest.raises(InvalidParameter, match="budget must be at most the number of arms, got 4 of 3"):
+        run(type("Wide", (Slate,), {"budget": 4})(), base)
+
+
+@pytest.mark.parametrize("mode", ["interpreted", pytest.param("compiled", marks=pytest.mark.long)])
+def test_a_marked_world_of_several_arms_is_the_same(mode) -> None:
+    base, marked = ar.TopUCB(3, 2, 40), MarkedSlate(np.array(Coins.chances), 3, 2)
+    with ar.compiling.using(mode):
+        one, other = run(marked, base), run(Slate(), base)
+    assert (one.actions == other.actions).all()
+    assert (one.regret == other.regret).all()
+
+
+def test_late_rewards_of_several_arms() -> None:
+    late = type("LateSlate", (Slate,), {"delay": lambda self, arm, round, u: int(5 * u)})
+    replay, full = (run(late(), ar.TopUCB(3, 2, 40), start=start) for start in ("artificial-replay", "full-start"))
+    assert (replay.actions == full.actions).all()
+
+
+def test_noise_of_any_kind_is_the_same_for_every_policy() -> None:
+    base = ar.PsiUCB(3, 40, psi=ar.psi.sub_gaussian(2.0), reward_range=(-math.inf, math.inf))
+    replay, other = run(Noisy(), base), run(Noisy(), ar.RandomChoice(3, reward_range=(-math.inf, math.inf)))
+    assert abs(replay.rewards).max() > 4.0
+    for world in range(5):
+        for arm in range(3):
+            pulls = [runs.rewards[world][runs.actions[world] == arm] for runs in (replay, other)]
+            shared = min(map(len, pulls))
+            assert (pulls[0][:shared] == pulls[1][:shared]).all()

@@ -59,6 +59,9 @@ class Replication(Protocol):
     def best(self, round_: int) -> float:
         """Return the best expected reward of a round."""
 
+    def best_mean(self, round_: int) -> float:
+        """Return the expected reward of the best arm in a round."""
+
     def draw_history(self, rows: int) -> History:
         """Draw the log of this replication."""
 
@@ -139,12 +142,21 @@ def _play_rounds(setting: Setting, outputs: Outputs, replication: int, calls: _C
     policy.drive.base.component.reseed(setting.base_keys(numbers)[0])
     total = 0.0
     late: list[tuple[int, int, Any, Any, dict[str, Any]]] = []
-    for round_ in range(setting.horizon):
+    for round_ in range(setting.horizon + (setting.stop is not None)):
         while late and late[0][0] <= round_:
             _, _, action, reward, context = heapq.heappop(late)
             policy.tell(action, reward, **context)
         context = world.context(round_)
         action = policy.ask(**context)
+        if setting.stop is not None:
+            arm = setting.stop(policy)
+            if arm is not None:
+                _stop(outputs, replication, round_, world, arm)
+                first = round_ if setting.keep_all else 0
+                outputs.regret[replication, first:], outputs.used[replication, first:] = total, policy.used
+                break
+            if round_ == setting.horizon:
+                break
         units = action if isinstance(action, list) else [action]
         if len(units) > setting.width:
             name = type(setting.user_base).__qualname__
@@ -175,6 +187,14 @@ def _play_rounds(setting: Setting, outputs: Outputs, replication: int, calls: _C
         _count_by_arm(policy, outputs.by_arm[replication])
 
 
+def _stop(outputs: Outputs, replication: int, round_: int, world: Replication, arm: object) -> None:
+    """Write down what a rule recommended before a round."""
+    recommended = world.look([arm], round_)[0]
+    outputs.stopped[replication] = round_
+    outputs.recommended[replication] = recommended.number
+    outputs.lost[replication] = world.best_mean(round_) - recommended.mean
+
+
 def _world(setting: Setting, key: Words) -> Replication:
     """Return the world of a replication."""
     env = setting.env
@@ -190,8 +210,9 @@ def _policy(setting: Setting, world: Replication) -> Policy:
     history = world.draw_history(setting.rows) if setting.history is None else setting.history
     if setting.history is None:
         look_no_more(history)
-    make = FullStart if setting.start == "full-start" else ArtificialReplay
-    return make(setting.user_base, history, drift=setting.user_drift)
+    if setting.start == "full-start":
+        return FullStart(setting.user_base, history, drift=setting.user_drift)
+    return ArtificialReplay(setting.user_base, history, setting.relation, drift=setting.user_drift)
 
 
 def _count_by_arm(policy: Policy, by_arm: Ints) -> None:
@@ -227,6 +248,12 @@ class ArmReplication:
     def best(self, round_: int) -> float:
         """Return the best expected reward of a round."""
         return float(self._rewards.optimum[0])
+
+    def best_mean(self, round_: int) -> float:
+        """Return the expected reward of the best arm in a round."""
+        env: Any = self._setting.env
+        self._rewards.meet(0, round_, 0)
+        return max(float(self._rewards.expected(arm, 0)) for arm in range(env.n_arms))
 
     def draw_history(self, rows: int) -> History:
         """Draw the log of this replication."""
@@ -301,6 +328,10 @@ class PointReplication:
     def draw_history(self, rows: int) -> History:
         """Draw the log of this replication."""
         return self._env.history_of(self._key, rows)
+
+    def best_mean(self, round_: int) -> float:
+        """Return the expected reward of the best action, of which no rule is asked."""
+        return self._env.optimum
 
     def look(self, action: list[Any], round_: int) -> list[PlayedUnit]:
         """Return the points that are played."""

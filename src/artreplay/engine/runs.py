@@ -46,6 +46,11 @@ class Runs:
         The reward of each unit of `actions`, in the same shape, padded with nan. None with `keep="final"`.
     first_replication
         The number of the replication in the first row.
+    stopped, recommended, simple_regret
+            With `stop=`, of each replication: the number of rounds that were played before the rule stopped it, the
+            number of the arm that it recommended, and how much less than the best arm that arm earns on average. They
+            are nan, −1 and nan where the rule did not stop. After it stopped no action is played, which is −1, and its
+            reward is nan.
     settings
             What was simulated: the base, the environment, the start, the log and the seed, and the versions of
             artreplay, numpy and numba. Things are described by text, which differs if they were made in another way.
@@ -68,6 +73,9 @@ class Runs:
     used_by_arm: Ints | None = None
     lattice: Lattice | None = field(default=None, repr=False)  # of the boxes, if actions are boxes
     rewards: Floats | None = None
+    stopped: Floats | None = None
+    recommended: Ints | None = None
+    simple_regret: Floats | None = None
     first_replication: int = 0
     settings: Mapping[str, Any] = field(default_factory=dict, repr=False)
 

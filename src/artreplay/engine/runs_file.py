@@ -24,6 +24,9 @@ PER_REPLICATION = {
     "cells": np.int64,
     "used_by_arm": np.int64,
     "rewards": np.float64,
+    "stopped": np.float64,
+    "recommended": np.int64,
+    "simple_regret": np.float64,
 }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, Literal, NamedTuple
@@ -21,12 +21,24 @@ from artreplay.environments import (
 )
 from artreplay.errors import InvalidParameter, checked_count
 from artreplay.history import Contexts, History, Totals
-from artreplay.replay import Base, BaseLog, ComponentBase, Drift, ObjectBase, as_base, warn_of_short_horizon
+from artreplay.replay import (
+    Base,
+    BaseLog,
+    ComponentBase,
+    Drift,
+    ObjectBase,
+    Policy,
+    Relation,
+    as_base,
+    checked_relation,
+    warn_of_short_horizon,
+)
 from artreplay.streams import fold, fold_each
 
 Start = Literal["artificial-replay", "full-start", "ignorant"]
 Keep = Literal["all", "final"]
 DriftValue = float | Mapping[Any, float]
+StoppingRule = Callable[[Policy], Any]  # returns the arm to recommend, or None to go on
 
 
 class Outputs(NamedTuple):
@@ -39,6 +51,9 @@ class Outputs(NamedTuple):
     rewards: Floats  # as the base sees them
     by_arm: Ints  # samples used of each arm
     boxes: Ints  # how many boxes an algorithm over points has in the end
+    stopped: Floats  # rounds played before a rule stopped; nan if none did
+    recommended: Ints  # the arm that a rule recommended, else −1
+    lost: Floats  # how much less than the best arm it earns
 
 
 @dataclass(frozen=True)
@@ -58,6 +73,8 @@ class Setting:
     rounds: Ints | None  # the rounds to keep: None for all, an empty array for the last one
     user_drift: DriftValue
     drift: Drift
+    relation: Relation | None
+    stop: StoppingRule | None
     totals: list[tuple[int, int, float]]  # arms, samples and sums that the base takes in first
 
     @property
@@ -77,8 +94,10 @@ class Setting:
 
     @property
     def asks_policies(self) -> bool:
-        """Whether policies must play it and no loop can: a plain object, a user's own world, or late rewards."""
+        """Whether policies must play it and no loop can: a plain object, an own world or rule, or late rewards."""
         env, base = self.env, self.base
+        if self.relation is not None or self.stop is not None:
+            return True
         is_plain = isinstance(env, OwnEnvironment) and (env.has_delays or not env.is_compilable)
         return is_plain or isinstance(base, ObjectBase)
 
@@ -105,6 +124,9 @@ class Setting:
             rewards=np.full(shape, np.nan),
             by_arm=np.zeros((size, arms), np.int64),
             boxes=np.zeros(size, np.int64),
+            stopped=np.full(size, np.nan),
+            recommended=np.full(size, -1, np.int64),
+            lost=np.full(size, np.nan),
         )
 
     def numbers(self, batch: range) -> Ints:
@@ -128,6 +150,8 @@ def checked_setting(
     first: int,
     keep: Keep | Sequence[int],
     drift: DriftValue,
+    relation: Relation | None,
+    stop: StoppingRule | None,
 ) -> Setting:
     """Check the arguments of `simulate`."""
     if not isinstance(env, (ArmEnvironment, PointEnvironment)):
@@ -136,7 +160,10 @@ def checked_setting(
             raise InvalidParameter(f"env must be one of ar.environments, or offer {offers}, got {env!r}")
         env = OwnEnvironment(env)
     rounds = _checked_rounds(keep, horizon)
-    ready = as_base(base)
+    if checked_relation(relation) is not None and start != "artificial-replay":
+        raise InvalidParameter(f'relation needs start="artificial-replay", got {start!r}')
+    _check_stop(stop, env)
+    ready = as_base(base, plain=relation is not None)
     _check_base(ready, env)
     log = history if isinstance(history, (History, Totals)) else None
     rows = len(history) if isinstance(history, (History, Totals)) else checked_count("history", history, least=0)
@@ -168,6 +195,8 @@ def checked_setting(
         rounds=rounds,
         user_drift=drift if has_log else 0.0,
         drift=allowed,
+        relation=relation,
+        stop=stop,
         totals=_rows_of_totals(ready, log) if isinstance(log, Totals) and has_log else [],
     )
 
@@ -237,6 +266,16 @@ def _check_base(ready: Base, env: ArmEnvironment | PointEnvironment) -> None:
 def frozen_contexts(base: Base) -> Contexts | None:
     """Return the contexts that an algorithm hears of. An object of the user's own may hear of any."""
     return base.contexts if isinstance(base, Algorithm) else None
+
+
+def _check_stop(stop: object, env: ArmEnvironment | PointEnvironment) -> None:
+    """Refuse what is no rule for stopping, and worlds without a single best arm to recommend."""
+    if stop is None:
+        return
+    if not callable(stop):
+        raise InvalidParameter(f"stop must be a function of a policy that returns an arm or None, got {stop!r}")
+    if not isinstance(env, ArmEnvironment) or isinstance(env, ContextEnvironment):
+        raise InvalidParameter(f"stop needs a world of arms without contexts, and {env!r} is another")
 
 
 def _check_contexts(ready: Base, env: ArmEnvironment | PointEnvironment) -> None:

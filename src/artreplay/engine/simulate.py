@@ -17,12 +17,13 @@ from artreplay.engine.asking import play_by_asking
 from artreplay.engine.descriptions import description_of, version_of
 from artreplay.engine.progress import Progress
 from artreplay.engine.runs import Runs
-from artreplay.engine.setting import DriftValue, Keep, Outputs, Setting, Start, checked_setting
+from artreplay.engine.setting import DriftValue, Keep, Outputs, Setting, Start, StoppingRule, checked_setting
 from artreplay.engine.stages import as_earned, law_for
 from artreplay.engine.worker import Worker
 from artreplay.environments import ArmEnvironment, ContextEnvironment, PointEnvironment
 from artreplay.history import History, Totals
 from artreplay.parameters import Count, Seed, checked
+from artreplay.replay import Relation
 
 MAX_REPLICATIONS = 64  # replications in one batch
 MAX_WORLD_ENTRIES = 1 << 17  # arms of all worlds that are drawn in one go
@@ -42,6 +43,8 @@ def simulate(
     keep: Keep | Sequence[int] = "all",
     *,
     drift: DriftValue = 0.0,
+    relation: Relation | None = None,
+    stop: StoppingRule | None = None,
     first_replication: int = 0,
 ) -> Runs:
     """Play `base` in `env` for `horizon` rounds, `replications` times, each with its own log.
@@ -73,6 +76,13 @@ def simulate(
         The rounds to keep in the result: `"all"`, `"final"` for the last one, or a list of rounds, counted from 0.
     drift
         How far the means of the log may lie from today's, as in `ar.ArtificialReplay`.
+    relation
+            A callable `(logged_unit, proposed_unit, base) -> bool` that replaces the base's cells, as in
+            `ar.ArtificialReplay`. A simulation with it is interpreted.
+    stop
+            A function of a policy that returns the arm to recommend, or None to go on. It is called before each round,
+            after the policy has decided. Where it returns an arm the replication ends: regret and rows stay what they
+            are. A simulation with it is interpreted.
     first_replication
             The number of the first replication. With 60, the replications are those that come after 60 others of the
             same seed, and `ar.Runs.join` puts both together.
@@ -87,15 +97,10 @@ def simulate(
     (True, True)
     """
     began = time.perf_counter()
-    setting = checked_setting(base, env, start, history, horizon, replications, seed, first_replication, keep, drift)
-    settings = {
-        "base": description_of(base),
-        "env": description_of(setting.env),
-        "start": start,
-        "history": description_of(history),
-        "drift": description_of(drift),
-        "seed": int(seed),
-    } | {package: version_of(package) for package in ("artreplay", "numpy", "numba")}
+    setting = checked_setting(
+        base, env, start, history, horizon, replications, seed, first_replication, keep, drift, relation, stop
+    )
+    settings = _settings_of(setting, history)
     outputs = setting.outputs()
     with Progress("simulating", setting.replications) as progress:
         if setting.asks_policies:
@@ -103,6 +108,20 @@ def simulate(
         else:
             _play_in_threads(setting, outputs, _checked_threads(threads, setting), progress.update)
     return _runs(setting, outputs, settings, time.perf_counter() - began)
+
+
+def _settings_of(setting: Setting, history: int | History | Totals) -> dict[str, Any]:
+    """Say what is simulated, and with which versions."""
+    return {
+        "base": description_of(setting.user_base),
+        "env": description_of(setting.env),
+        "start": setting.start,
+        "history": description_of(history),
+        "drift": description_of(setting.user_drift),
+        "relation": description_of(setting.relation),
+        "stop": description_of(setting.stop),
+        "seed": setting.seed,
+    } | {package: version_of(package) for package in ("artreplay", "numpy", "numba")}
 
 
 def _runs(setting: Setting, outputs: Outputs, settings: dict[str, Any], seconds: float) -> Runs:
@@ -122,7 +141,9 @@ def _runs(setting: Setting, outputs: Outputs, settings: dict[str, Any], seconds:
         if setting.levels is None and setting.width == 1:
             rewards = rewards[:, :, 0]
     if isinstance(setting.env, PointEnvironment):  # a user's own object plays points of the environment
-        grid = setting.base.lattice if isinstance(setting.base, PointAlgorithm) else setting.env.lattice
+        grid = setting.env.lattice
+        if isinstance(setting.base, PointAlgorithm) and not setting.asks_policies:
+            grid = setting.base.lattice
     return Runs(
         regret=outputs.regret[:, columns],
         used=outputs.used[:, columns],
@@ -138,6 +159,9 @@ def _runs(setting: Setting, outputs: Outputs, settings: dict[str, Any], seconds:
         rewards=rewards,
         first_replication=setting.first,
         settings=settings,
+        stopped=None if setting.stop is None else outputs.stopped,
+        recommended=None if setting.stop is None else outputs.recommended,
+        simple_regret=None if setting.stop is None else outputs.lost,
     )
 
 

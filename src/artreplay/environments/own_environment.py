@@ -40,6 +40,7 @@ class OwnRewards(NamedTuple):
     pulls: Ints  # how often each arm was played online
     round: Ints  # the current one, in one entry
     optimum: Floats  # the best expected reward of that round, in one entry
+    best: Floats  # the highest means of that round, as many as arms are played, the highest first
     scale: RewardScale
     rows: int  # how many rows the log has, the last of which was logged in round −1
 
@@ -59,10 +60,20 @@ class OwnRewards(NamedTuple):
         if unit < 0 or unit >= len(self.pulls):
             return NOT_A_UNIT
         self.round[0] = round_
-        best = self.own.mean(0, round_)
-        for arm in range(1, len(self.pulls)):
-            best = max(best, self.own.mean(arm, round_))
-        self.optimum[0] = best
+        if slot > 0:
+            return AGAIN  # the first arm of the round has found the optimum
+        for place in range(len(self.best)):
+            self.best[place] = -math.inf
+        for arm in range(len(self.pulls)):
+            mean = self.own.mean(arm, round_)
+            for place in range(len(self.best)):
+                if mean > self.best[place]:
+                    lower = self.best[place]
+                    self.best[place] = mean
+                    mean = lower
+        self.optimum[0] = 0.0
+        for place in range(len(self.best)):
+            self.optimum[0] += self.best[place]
         return AGAIN
 
     def expected(self, unit: int, slot: int) -> float:
@@ -150,6 +161,7 @@ class OwnEnvironment(ArmEnvironment):
 
     It may also have:
 
+    - `budget`, the number of arms that are played in one round, 1 by default;
     - `reward_range`, which is (0, 1) by default;
     - `enter(key)`, which is called when a replication begins;
     - `delay(arm, round, u)`, which returns how many rounds the reward takes to arrive.
@@ -175,7 +187,7 @@ class OwnEnvironment(ArmEnvironment):
     def __init__(self, own: Any) -> None:
         self.own = own
         self.rows = 0  # how many rows the logs have that it draws
-        super().__init__(_arms_of(own), 1, "uniform", "bernoulli", None)
+        super().__init__(_arms_of(own), getattr(own, "budget", 1), "uniform", "bernoulli", None)
         low, high = getattr(own, "reward_range", (0.0, 1.0))
         self.reward_range = (float(low), float(high))
         self.is_compilable = is_component(own)
@@ -222,6 +234,7 @@ class OwnEnvironment(ArmEnvironment):
             pulls=np.zeros(self.n_arms, np.int64),
             round=np.zeros(1, np.int64),
             optimum=np.zeros(1),
+            best=np.zeros(self.budget),
             scale=law or RewardScale(),
             rows=self.rows,
         )
