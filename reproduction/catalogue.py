@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from artreplay.errors import InvalidParameter, checked_count
-from reproduction.setting import BATCH, FULL, IGNORANT, REPLAY, Setting, make_setting
+from reproduction.setting import BATCH, FULL, IGNORANT, REBUILT, REPLAY, Setting, make_setting
 
 POLICIES = (REPLAY, FULL, IGNORANT)
 LOGS = ("uniform", "random")
@@ -23,7 +23,8 @@ class Scale:
 
     horizon: int = 1000
     compared: int = 400  # replications of settings that are compared with the authors' code
-    others: int = 60  # replications of all other settings, as in the paper
+    others: int = 60  # replications of all other settings, as in the paper, unless more are cheap
+    few: int = 30  # replications of what takes long, where so many tell enough
     sizes: tuple[int, ...] = (10, 100, 1000, 10_000)  # sizes of logs over arms
     randomised_arms: int = 10  # arms for Thompson sampling and for IDS, which is slow
     randomised_horizon: int = 1000
@@ -59,6 +60,7 @@ SMOKE = Scale(
     horizon=30,
     compared=3,
     others=2,
+    few=2,
     sizes=(2, 5, 20, 40),
     randomised_arms=2,
     randomised_horizon=2,
@@ -91,7 +93,9 @@ def scale_of(smoke: bool, replications: int | None, seed: int) -> Scale:
     """Return the scale for these options."""
     scale = replace(SMOKE if smoke else FULL_SCALE, seed=checked_count("seed", seed, least=0))
     if replications is not None:
-        scale = replace(scale, compared=checked_count("replications", replications), others=replications)
+        scale = replace(
+            scale, compared=checked_count("replications", replications), others=replications, few=replications
+        )
     return scale
 
 
@@ -158,15 +162,28 @@ SYNTHETIC = "synthetic park"  # how figures name PATROL, so that nobody takes it
 NOISES = ("bernoulli", "none")
 SOLVERS = ("exact", "greedy")
 RULES = ("paper", "finest")
-CELLS = {"fixed": "GridAllocation", "adaptive": "TreeAllocation"}
-OURS = {"surfaces (ours, not the paper's)": "CellRegression"}
+# The kinds of cells, by their names on the page. The default rule for trees is ours.
+FIXED, FINEST = "fixed cells", "adaptive cells, finest boxes (ours)"
+LEAVES, MERGED = "adaptive cells, the paper's rule", "adaptive cells, the paper's rule solved exactly"
+CELLS: dict[str, dict[str, Any]] = {
+    FIXED: {"algorithm": "GridAllocation"},
+    LEAVES: {"algorithm": "TreeAllocation", "options": (("rule", "paper"),)},
+    MERGED: {"algorithm": "TreeAllocation", "options": (("rule", "paper"), ("solver", "exact"))},
+    FINEST: {"algorithm": "TreeAllocation", "options": None},
+}
+OURS: dict[str, dict[str, Any]] = {"surfaces (ours, not the paper's)": {"algorithm": "CellRegression"}}
+IMBALANCED_CELLS = (LEAVES, FINEST)  # with a log that lies in bad places
+NETWORKS = ("Regressor", "published_network")  # ours, and the one of the paper's authors
+REBUILT_DOMAINS = {"piecewise linear": 2, "quadratic": 1}  # with the number of times that code draws its log
+_TRAINED = (*NETWORKS, "CellRegression")  # what takes long
 _EFFORT = {"levels": (0.0, 0.5, 1.0), "budget": 2.0, "max_units": 5}
 _BINDING = {"levels": (2.0, 4.0, 8.0), "budget": 40.0, "max_units": 5}
 
 
 def _allocation(experiment: str, scale: Scale, algorithm: str, start: str, history: int, **other: Any) -> Setting:
     """Make a simulation that splits a budget over places."""
-    needs = SCIKIT if other["environment"] == PATROL or algorithm == "Regressor" else None
+    needs = SCIKIT if other["environment"] == PATROL or algorithm in NETWORKS else None
+    is_slow = other["environment"] == PATROL or algorithm in _TRAINED
     given: dict[str, Any] = {
         **_EFFORT,
         "algorithm": algorithm,
@@ -175,7 +192,23 @@ def _allocation(experiment: str, scale: Scale, algorithm: str, start: str, histo
         "horizon": scale.horizon,
         "finest": scale.finest,
     } | other
-    return make_setting(experiment, "simulate", scale.others, scale.seed, needs, **given)
+    replications = scale.others if is_slow else scale.compared
+    if algorithm == "published_network":
+        replications = scale.few
+    return make_setting(experiment, "simulate", replications, scale.seed, needs, **given)
+
+
+def _rebuilt(experiment: str, scale: Scale, start: str, history: int, **other: Any) -> Setting:
+    """Make a run of the authors' code, rebuilt. It has places at all levels, also at 0, and no noise."""
+    given: dict[str, Any] = {
+        **_EFFORT,
+        "noise": "none",
+        "start": start,
+        "history": 0 if start == IGNORANT else history,
+        "horizon": scale.horizon,
+        "finest": scale.finest,
+    } | other
+    return make_setting(experiment, REBUILT, scale.few, scale.seed, **given)
 
 
 def _world(domain: str, scale: Scale) -> dict[str, Any]:
@@ -190,10 +223,16 @@ def _performance(scale: Scale) -> Iterator[Setting]:
             world: dict[str, Any] = {**_world(domain, scale), "noise": noise}
             yield made("RandomAllocation", IGNORANT, 0, **world)
             for history in (scale.small_log, scale.large_log):
-                for algorithm in CELLS.values():
+                for cells in CELLS.values():
                     for start in POLICIES:
-                        yield made(algorithm, start, history, **world)
+                        yield made(start=start, history=history, **cells, **world)
                 yield made("Regressor", FULL, history, **world)
+            yield made("published_network", FULL, scale.small_log, **world)
+    for domain, times in REBUILT_DOMAINS.items():
+        for adaptive in (False, True):
+            for start in POLICIES:
+                rows = times * scale.small_log
+                yield _rebuilt("performance", scale, start, rows, environment=domain, adaptive=adaptive)
     for solver in SOLVERS:
         for start in (REPLAY, FULL):
             world = {**_BINDING, "environment": "detection", "noise": "none", "finest": min(scale.finest, 8)}
@@ -212,7 +251,10 @@ def _imbalanced(scale: Scale) -> Iterator[Setting]:
     for share in BAD_SHARES:
         for start in POLICIES:
             bad = None if start == IGNORANT else share
-            yield made("TreeAllocation", start, bad_share=bad, timed=timed)
+            for cells in IMBALANCED_CELLS:
+                yield made(start=start, bad_share=bad, timed=timed if cells == FINEST else None, **CELLS[cells])
+            frame: dict[str, Any] = {"environment": "quadratic", "adaptive": True, "bad_share": bad}
+            yield _rebuilt("imbalanced", scale, start, scale.imbalanced_log, **frame)
         yield made("Regressor", FULL, bad_share=share)
 
 

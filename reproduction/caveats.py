@@ -9,7 +9,7 @@ import numpy as np
 from reproduction import comparisons
 from reproduction.catalogue import BAD_SHARES, FULL_SCALE
 from reproduction.result_store import Result
-from reproduction.results import Results, difference, estimate, larger, same_actions, shown, slower
+from reproduction.results import Results, difference, estimate, larger, paired, same_actions, shown, slower
 
 
 class Slip(NamedTuple):
@@ -80,8 +80,7 @@ def where_history_does_not_help(results: Results) -> list[str] | None:
     if not both:
         return None
     return [
-        f"{where}: regret {_regret(full)} with the log, {_regret(ignorant)} without: "
-        f"a change of {shown(difference(full, ignorant))}"
+        f"{where}: regret {_regrets(full, ignorant, 'with the log', 'without')}"
         for where, full, ignorant in both
         if not larger(ignorant, full)
     ]
@@ -99,7 +98,7 @@ def where_the_regressor_wins(results: Results) -> list[str] | None:
     won = [(where, learnt, replay) for where, learnt, replay in both if larger(replay, learnt)]
     won.sort(key=lambda one: one[1].at_end("regret").mean() / one[2].at_end("regret").mean())
     return [
-        f"the Regressor, {where}: regret {_regret(learnt)} by training on the log, {_regret(replay)} with replay"
+        f"our network, {where}: regret {_regrets(learnt, replay, 'by training on the log', 'with replay')}"
         for where, learnt, replay in won
     ]
 
@@ -113,7 +112,7 @@ def where_replay_does_not_win(results: Results) -> list[str] | None:
     if not pairs:
         return None
     return [
-        f"{where}: regret {_regret(replay)} with replay, {_regret(full)} with Full Start"
+        f"{where}: regret {_regrets(replay, full, 'with replay', 'with Full Start')}"
         for where, (replay, full) in pairs
         if larger(replay, full)
     ]
@@ -132,6 +131,12 @@ def where_replay_is_slower(results: Results) -> list[str]:
                 f"{full} ms with Full Start"
             )
     return found
+
+
+def _regrets(one: Result, other: Result, first: str, second: str) -> str:
+    """Tell both regrets and their difference, over the replications that both have."""
+    mine, theirs = (shown(estimate(each)) for each in paired(one, other))
+    return f"{mine} {first}, {theirs} {second}: a change of {shown(difference(one, other))}"
 
 
 def _regret(result: Result) -> str:

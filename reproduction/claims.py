@@ -2,34 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
 from artreplay.compiling import Floats
 from reproduction import comparisons, published
+from reproduction.allocation_claims import imbalanced_claims, performance_claims, surfaces_claims
 from reproduction.base_and_environment import hills
-from reproduction.catalogue import BAD_SHARES, FULL_SCALE, OURS, PATROL, SOLVERS, SYNTHETIC
-from reproduction.comparisons import Policies
-from reproduction.numbers import Verdict
+from reproduction.catalogue import FULL_SCALE, SYNTHETIC
+from reproduction.judging import MATTERS, Claim, equal, judged, judged_by, margin_of
 from reproduction.result_store import Result
-from reproduction.results import Results, difference, estimate, larger, reduced, same_actions, shown
+from reproduction.results import Results, difference, estimate, paired, shown
 
 _EXPLODED = 3.0  # a regret this many times that of replay counts as exploded
-_STANDS_IN = f"a {SYNTHETIC} in place of the private records of the paper"
-
-
-@dataclass(frozen=True)
-class Claim:
-    """A claim of the paper, and whether results support it."""
-
-    experiment: str
-    text: str
-    verdict: Verdict
-    reason: str
-    at_any_scale: bool = False  # whether a small run can judge it as well
 
 
 def claims(results: Results) -> list[Claim]:
@@ -38,34 +26,21 @@ def claims(results: Results) -> list[Claim]:
     return [claim for claim in found if claim.at_any_scale or results.scale.horizon == FULL_SCALE.horizon]
 
 
-def _claim(experiment: str, text: str, holds: bool, reason: str) -> Claim:
-    return Claim(experiment, text, "agrees" if holds else "differs", reason)
-
-
-def _equal(experiment: str, text: str, compared: Iterable[Policies]) -> Iterator[Claim]:
-    """Claim that replay plays exactly what Full Start plays, in all of these settings."""
-    shares = {one.where: same_actions(*pair) for one in compared if (pair := one.pair()) is not None}
-    if shares:
-        broken = [f"{where}: in {share:.0%} of the replications only" for where, share in shares.items() if share < 1.0]
-        times = "" if len(shares) == 1 else f", in all {len(shares)} comparisons"
-        reason = "; ".join(broken) or f"the same action in every round of every replication{times}"
-        yield replace(_claim(experiment, text, not broken, reason), at_any_scale=True)
-
-
 # -- finite arms --------------------------------------------------------------------------------------------------
 
 
 def _over_arms(experiment: str, results: Results) -> Iterator[Claim]:
     found = [comparisons.over_arms(results, experiment, rows) for rows in results.scale.sizes]
-    yield from _equal(experiment, "Artificial Replay has the regret of Full Start at every size of log.", found)
-    used = {one.rows: float(one.replay.at_end("used").mean()) / one.rows for one in found if one.replay is not None}
-    if used:
+    yield from equal(experiment, "Artificial Replay has the regret of Full Start at every size of log.", found)
+    shares = {one.rows: one.replay.at_end("used") / one.rows for one in found if one.replay is not None}
+    if shares:
         text = "It does so with less than half of the log."
-        told = ", ".join(f"{share:.0%} at H={rows:,}" for rows, share in used.items())
-        yield _claim(experiment, text, all(share < 0.5 for share in used.values()), f"the share used is {told}")
+        told = ", ".join(f"{share.mean():.0%} at H={rows:,}" for rows, share in shares.items())
+        margins = {f"H={rows:,}": estimate(50.0 - 100.0 * share) for rows, share in shares.items()}
+        yield judged(experiment, text, margins, f"the share used is {told}", "percentage points")
     largest = results.scale.sizes[-1]
-    if experiment == "karmed" and largest in used:
-        yield _unused_claim(1.0 - used[largest], largest)
+    if experiment == "karmed" and largest in shares:
+        yield _unused_claim(1.0 - float(shares[largest].mean()), largest)
 
 
 def _unused_claim(left: float, rows: int) -> Claim:
@@ -74,7 +49,7 @@ def _unused_claim(left: float, rows: int) -> Claim:
     of_three = published.ARMS[3, 10_000][published.UNUSED][0]
     found_instead = f"{left:.0%} of {rows:,} stay unused; {of_three:g} % is what three arms in a round leave"
     text = f"Of 10,000 logged samples, {printed:g} % are irrelevant."
-    claim = _claim("karmed", text, abs(100.0 * left - printed) < 2.0, found_instead)
+    claim = judged_by("karmed", text, abs(100.0 * left - printed) < 2.0, found_instead)
     is_slip = claim.verdict == "differs" and abs(of_three - printed) < 1.0
     return replace(claim, verdict="slip") if is_slip else claim
 
@@ -82,19 +57,24 @@ def _unused_claim(left: float, rows: int) -> Claim:
 def _randomised(results: Results) -> Iterator[Claim]:
     rows = results.scale.randomised_sizes[-1]
     thompson, published, plain = (
-        comparisons.randomised(results, name, "uniform", rows).pair()
+        comparisons.randomised(results, name, "uniform", rows)
         for name in ("Thompson", "IDS published", "IDS without fallback")
     )
-    if thompson is not None:
-        gap = difference(*thompson)
+    pair = thompson.pair()
+    if pair is not None and thompson.ignorant is not None:
+        replay, full = pair
+        gap = difference(replay, full)
         text = (
             "With Thompson sampling, which has no independence of irrelevant data, replay does as well as Full Start."
         )
-        sign = "larger" if gap.mean > 0.0 else "smaller"
-        size = shown(gap._replace(mean=abs(gap.mean)))
-        reason = f"at H={rows:,} replay's regret is {sign} by {size}; the actions are not the same ones"
-        yield _claim("thompson-ids", text, gap.mean < 0.0 or gap.agrees(0.0, None), reason)
-    for pair, text, words in (
+        allowed = MATTERS * float(thompson.ignorant.at_end("regret").mean())
+        reason = (
+            f"at H={rows:,} replay's regret minus that of Full Start is {shown(gap)}, of which {allowed:.1f}, a "
+            "twentieth of the regret without a log, would not matter; the actions are not the same ones"
+        )
+        margin = margin_of(full, replay, allowed=allowed)
+        yield judged("thompson-ids", text, {"": margin}, reason)
+    for one, text, words in (
         (
             published,
             "With information-directed sampling and 1,000 samples, Full Start's regret explodes and replay's does not.",
@@ -107,76 +87,12 @@ def _randomised(results: Results) -> Iterator[Claim]:
             "1e-6: the explosion comes from that line",
         ),
     ):
+        pair = one.pair()
         if pair is not None:
-            replay, full = (estimate(result.at_end("regret")) for result in pair)
-            reason = f"Full Start has {shown(full)} and replay {shown(replay)} {words}"
-            yield _claim("thompson-ids", text, full.mean > _EXPLODED * replay.mean, reason)
-
-
-# -- allocations --------------------------------------------------------------------------------------------------
-
-
-def _performance(results: Results) -> Iterator[Claim]:
-    found = list(comparisons.allocations(results))
-    both = [policies for one in found for policies in (one.small, one.large)]
-    names = dict.fromkeys(_STANDS_IN if one.domain == PATROL else one.domain for one in found)
-    text = f"Artificial Replay performs as Full Start does, on fixed and adaptive cells ({', '.join(names)})."
-    yield from _equal("performance", text, both)
-    helped = {one.where: reduced(one.ignorant, one.full) for one in both if one.ignorant and one.full}
-    text = "Both reduce regret considerably against the algorithm that ignores the log."
-    yield from _everywhere(text, helped, "by a twentieth or more, beyond two standard errors, in")
-    poor = {
-        policies.where: larger(policies.learnt, policies.full) for policies in both if policies.learnt and policies.full
-    }
-    text = "The neural network that is trained on the log does poorly."
-    yield from _everywhere(text, poor, "its regret is larger than Full Start's in")
-    exact, greedy = (comparisons.binding(results, solver).replay for solver in SOLVERS)
-    if exact and greedy:
-        text = "Where reward is concave in effort, choosing greedily is as good as the best choice."
-        told = []
-        for name, one in (("greedy", greedy), ("the exact choice", exact)):
-            spent, lost = (shown(estimate(one.at_end(metric))) for metric in ("spent", "regret"))
-            told.append(f"{name} spends {spent} a round and loses {lost}")
-        where = "where the number of places binds (5 places, effort 40, levels 2, 4, 8)"
-        yield _claim("performance", text, not larger(greedy, exact), f"{where}, {', '.join(told)}")
-
-
-def _everywhere(text: str, holds: dict[str, bool], words: str) -> Iterator[Claim]:
-    """Make a claim about many settings."""
-    if holds:
-        against = [where for where, true in holds.items() if not true]
-        reason = f"{words} {len(holds) - len(against)} of {len(holds)} settings"
-        reason += f"; not in: {'; '.join(against)}" if against else ""
-        yield _claim("performance", text, not against, reason)
-
-
-def _surfaces(results: Results) -> Iterator[Claim]:
-    found = list(comparisons.allocations(results, OURS, "surfaces"))
-    both = [policies for one in found for policies in (one.small, one.large)]
-    text = "(Ours, not the paper's.) With surfaces fitted to the log, replay plays as Full Start does."
-    yield from _equal("surfaces", text, both)
-
-
-def _imbalanced(results: Results) -> Iterator[Claim]:
-    found = [comparisons.imbalanced(results, share) for share in BAD_SHARES]
-    yield from _equal(
-        "imbalanced", "With more of the log in bad places, replay still has the regret of Full Start.", found
-    )
-    used = [float(one.replay.at_end("used").mean()) for one in found if one.replay is not None]
-    if len(used) == len(BAD_SHARES):
-        told = ", ".join(f"{count:,.0f}" for count in used)
-        text = "The worse the log, the less of it is used."
-        words = f"used of {results.scale.imbalanced_log:,}: {told}"
-        yield _claim("imbalanced", text, used == sorted(used, reverse=True), words)
-    regions = {
-        one.where: [float(result.at_end("cells").mean()) for result in pair]
-        for one in found
-        if (pair := one.pair()) is not None
-    }
-    if regions:
-        told = ", ".join(f"{mine:,.0f} against {full:,.0f} at {where}" for where, (mine, full) in regions.items())
-        text = "Replay divides space into fewer regions than Full Start."
-        yield _claim("imbalanced", text, all(mine < full for mine, full in regions.values()), told)
+            replay, full = pair
+            told = [shown(estimate(each)) for each in paired(full, replay)]
+            reason = f"Full Start has {told[0]} and replay {told[1]} {words}"
+            yield judged("thompson-ids", text, {"": margin_of(full, replay, 1.0 / _EXPLODED)}, reason)
 
 
 # -- pictures -----------------------------------------------------------------------------------------------------
@@ -194,7 +110,7 @@ def _fixed_and_adaptive(results: Results) -> Iterator[Claim]:
             f"{len(cells)} cells against {len(grid.cells())} of the grid; mean reward {fine:.2f} in the smallest, "
             f"{coarse:.2f} in the largest"
         )
-        yield _claim("fixed-vs-adaptive", text, fine > coarse and len(cells) < len(grid.cells()), reason)
+        yield judged_by("fixed-vs-adaptive", text, fine > coarse and len(cells) < len(grid.cells()), reason)
 
 
 def _domains(results: Results) -> Iterator[Claim]:
@@ -204,7 +120,7 @@ def _domains(results: Results) -> Iterator[Claim]:
         best = means.argmax()
         at_corner = bool(across[best] == across.max() and up[best] == up.max())
         reason = f"it is best at ({across[best]:.2f}, {up[best]:.2f}), the last box of the grid shown"
-        yield _claim("domains", "The piecewise linear reward is best at (1, 1).", at_corner, reason)
+        yield judged_by("domains", "The piecewise linear reward is best at (1, 1).", at_corner, reason)
     if quadratic is not None:
         means, across, up = _over_square(quadratic)
         best = means.argmax()
@@ -214,7 +130,7 @@ def _domains(results: Results) -> Iterator[Claim]:
             f"before both squares, as used here, it is best at ({across[best]:.2f}, {up[best]:.2f})"
         )
         text = "The quadratic reward, as printed, is best at the centre."
-        yield _claim("domains", text, bool(printed.argmax() == best), reason)
+        yield judged_by("domains", text, bool(printed.argmax() == best), reason)
 
 
 def _over_square(result: Result) -> tuple[Floats, Floats, Floats]:
@@ -267,27 +183,31 @@ def _theory(results: Results) -> Iterator[Claim]:
                 f"than there are rounds); {int(within.sum()):,} of these are within it, one by one"
             )
             text = f"Of a bad arm, the expected online pulls are at most those of the lemma (a log of {rows:,})."
-            yield _claim("theory", text, bool(pulls[spoken].sum() <= bound[spoken].sum()), reason)
+            left = estimate(np.where(spoken, bound - pulls, 0.0).sum(axis=1))
+            yield judged("theory", text, {"": left}, reason, "pulls, over all arms")
     padded = {rows: comparisons.padded(results, rows) for rows in scale.paddings}
     used = {rows: estimate(result.at_end("used")) for rows, result in padded.items() if result is not None}
     if len(used) == len(padded):
         told = ", ".join(f"{shown(value)} of {rows:,}" for rows, value in used.items())
-        first, last = used[scale.paddings[0]], used[scale.paddings[-1]]
+        first, last = (padded[scale.paddings[end]] for end in (0, -1))
         text = "However much a bad arm pads the log, replay reads no more of it."
-        yield _claim("theory", text, last.mean < 1.5 * first.mean + 100.0, f"used: {told}")
+        if first is not None and last is not None:
+            reason = f"used: {told}; half as much again, and 100 rows, would still be no more"
+            margin = estimate(1.5 * first.at_end("used") + 100.0 - last.at_end("used"))
+            yield judged("theory", text, {"": margin}, reason, "rows")
     text = "On adaptive cells with a budget, replay plays as Full Start does (the paper's rule)."
-    yield from _equal("theory", text, [comparisons.ruled(results, "paper")])
+    yield from equal("theory", text, [comparisons.ruled(results, "paper")])
     text = "(Ours, not the paper's.) The same with the choice over the boxes of the finest grid, the default here."
-    yield from _equal("theory", text, [comparisons.ruled(results, "finest")])
+    yield from equal("theory", text, [comparisons.ruled(results, "finest")])
 
 
 _CLAIMS: tuple[Callable[[Results], Iterator[Claim]], ...] = (
     partial(_over_arms, "karmed"),
     partial(_over_arms, "top-arms"),
     _randomised,
-    _performance,
-    _imbalanced,
-    _surfaces,
+    performance_claims,
+    imbalanced_claims,
+    surfaces_claims,
     _discretisation,
     _fixed_and_adaptive,
     _domains,

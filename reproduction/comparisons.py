@@ -9,17 +9,21 @@ from reproduction.catalogue import (
     BAD_SHARES,
     CELLS,
     DOMAINS,
+    FINEST,
     IDS_FORMS,
+    IMBALANCED_CELLS,
     LOGS,
+    MERGED,
     NOISES,
     PATROL,
+    REBUILT_DOMAINS,
     RULES,
     SYNTHETIC,
     padded_weights,
 )
 from reproduction.result_store import Result
 from reproduction.results import Results
-from reproduction.setting import BATCH, FULL, IGNORANT, REPLAY
+from reproduction.setting import BATCH, FULL, IGNORANT, REBUILT, REPLAY
 
 RANDOMISED: dict[str, dict[str, Any]] = {"Thompson": {"algorithm": "PlainThompson"}} | {
     f"IDS {variant}": algorithm for variant, algorithm in IDS_FORMS.items()
@@ -35,6 +39,7 @@ class Policies(NamedTuple):
     full: Result | None
     ignorant: Result | None = None
     learnt: Result | None = None  # the Regressor, which learns from the whole log
+    network: Result | None = None  # the network of the paper's authors, trained on the whole log
 
     def pair(self) -> tuple[Result, Result] | None:
         """Return replay and Full Start, if both were computed."""
@@ -62,7 +67,7 @@ class Allocated(NamedTuple):
 
     domain: str
     noise: str
-    cells: str
+    cells: str  # the kind of cells, as in `CELLS`
     small: Policies
     large: Policies
     random: Result | None
@@ -70,7 +75,7 @@ class Allocated(NamedTuple):
     @property
     def label(self) -> str:
         """Describe the domain and its noise in words."""
-        return f"{in_words(self.domain)}, {'noise-free' if self.noise == 'none' else 'Bernoulli'}"
+        return world_in_words(self.domain, self.noise)
 
 
 def in_words(domain: str) -> str:
@@ -78,7 +83,14 @@ def in_words(domain: str) -> str:
     return SYNTHETIC if domain == PATROL else domain
 
 
-def allocations(results: Results, kinds: dict[str, str] = CELLS, name: str = "performance") -> Iterator[Allocated]:
+def world_in_words(domain: str, noise: str) -> str:
+    """Return a domain and its noise for people to read."""
+    return f"{in_words(domain)}, {'noise-free' if noise == 'none' else 'Bernoulli'}"
+
+
+def allocations(
+    results: Results, kinds: dict[str, dict[str, Any]] = CELLS, name: str = "performance"
+) -> Iterator[Allocated]:
     """Find all computed settings of an experiment with allocations, except the one in which places bind."""
     sizes = (results.scale.small_log, results.scale.large_log)
     for domain in DOMAINS:
@@ -86,19 +98,24 @@ def allocations(results: Results, kinds: dict[str, str] = CELLS, name: str = "pe
             world = {"environment": domain, "noise": noise}
             random = results.get("performance", algorithm="RandomAllocation", **world)
             learnt = {rows: results.get("performance", algorithm="Regressor", history=rows, **world) for rows in sizes}
+            network = results.get("performance", algorithm="published_network", **world)
             for cells, algorithm in kinds.items():
-                match = {"algorithm": algorithm, **world}
-                label = f"{cells} cells, {in_words(domain)}, {'noise-free' if noise == 'none' else 'Bernoulli'}"
+                match = {**algorithm, **world}
+                label = f"{cells}, {world_in_words(domain, noise)}"
                 small, large = (
                     _policies(results, name, f"{label}, H={rows:,}", rows, match, {})._replace(learnt=each)
                     for rows, each in learnt.items()
                 )
+                small = small._replace(network=network)
                 if small.ignorant is not None or small.full is not None:
                     yield Allocated(domain, noise, cells, small, large, random)
 
 
 def everything(results: Results) -> Iterator[Policies]:
-    """Find all comparisons of replay, Full Start and, where it was played, ignorant."""
+    """Find all comparisons of replay, Full Start and, where it was played, ignorant.
+
+    The paper's rule solved exactly is left out, because it plays almost as it does greedily.
+    """
     scale = results.scale
     for experiment in ("karmed", "top-arms"):
         for rows in scale.sizes:
@@ -109,10 +126,14 @@ def everything(results: Results) -> Iterator[Policies]:
             for rows in scale.randomised_sizes:
                 yield randomised(results, name, log, rows)
     for one in allocations(results):
-        yield from (one.small, one.large)
-    for share in BAD_SHARES:
-        found = imbalanced(results, share)
-        yield found._replace(where=f"imbalanced log, {found.where}")
+        if one.cells != MERGED:
+            yield from (one.small, one.large)
+    for cells in IMBALANCED_CELLS:
+        for share in BAD_SHARES:
+            found = imbalanced(results, share, cells)
+            yield found._replace(where=f"imbalanced log, {cells}, {found.where}")
+    yield from rebuilt(results)
+    yield from rebuilt_imbalanced(results).values()
     for rule in RULES:
         yield ruled(results, rule)
 
@@ -123,11 +144,36 @@ def binding(results: Results, solver: str) -> Policies:
     return _policies(results, "performance", f"{solver} choice", results.scale.small_log, match, {})
 
 
-def imbalanced(results: Results, share: float) -> Policies:
+def rebuilt(results: Results) -> Iterator[Policies]:
+    """Find the runs of the authors' code, rebuilt, with the log of the paper."""
+    for adaptive in (False, True):
+        for domain, times in REBUILT_DOMAINS.items():
+            rows = times * results.scale.small_log
+            where = f"the authors' code rebuilt, {'adaptive' if adaptive else 'fixed'} cells, {domain}"
+            match = {"kind": REBUILT, "adaptive": adaptive, "environment": domain}
+            yield _policies(results, "performance", where, rows, match, {})
+
+
+def rebuilt_imbalanced(results: Results) -> dict[float, Policies]:
+    """Return the runs of the authors' code, rebuilt, by the share of the log in bad places."""
+    rows = results.scale.imbalanced_log
+    return {
+        share: _policies(
+            results,
+            "imbalanced",
+            f"the authors' code rebuilt, bad share {share:g}",
+            rows,
+            {"kind": REBUILT},
+            {"bad_share": share},
+        )
+        for share in BAD_SHARES
+    }
+
+
+def imbalanced(results: Results, share: float, cells: str = FINEST) -> Policies:
     """Return the setting with a log of which this share lies in bad places."""
     rows = results.scale.imbalanced_log
-    where = f"bad share {share:g}"
-    found = _policies(results, "imbalanced", where, rows, {"algorithm": "TreeAllocation"}, {"bad_share": share})
+    found = _policies(results, "imbalanced", f"bad share {share:g}", rows, CELLS[cells], {"bad_share": share})
     return found._replace(learnt=results.get("imbalanced", algorithm="Regressor", bad_share=share))
 
 

@@ -16,9 +16,10 @@ import artreplay_patrol
 from artreplay.compiling import Floats, Ints, Mode, using
 from artreplay.environments import KArmed, PointEnvironment, world_keys
 from reproduction.algorithms import BatchStart
+from reproduction.algorithms.published_allocation import framed_log, play
 from reproduction.base_and_environment import base_of, bonus_of, environment_of
 from reproduction.result_store import Measured, Result, Series
-from reproduction.setting import BATCH, FULL, Setting
+from reproduction.setting import BATCH, FULL, REBUILT, Setting
 
 CURVE = 101  # points of a curve
 TIMINGS, TIMED = 8, 5  # how often time is measured, and over how many replications
@@ -101,6 +102,25 @@ def _simulate(setting: Setting, threads: int | None) -> Measured:
     if runs.levels is not None:
         measured["spent"] = (last, np.nansum(runs.levels, axis=2).mean(axis=1)[:, None])
     return measured
+
+
+def _published_allocation(setting: Setting, threads: int | None) -> Measured:
+    """Play the authors' code for allocations, rebuilt. It has no digest: its replay need not act like Full Start."""
+    env, horizon = environment_of(setting), setting["horizon"]
+    if not isinstance(env, PointEnvironment):
+        raise TypeError(f"{setting.describe()} has no places")
+    played = []
+    for replication in range(setting.replications):
+        seed = (setting.seed, replication)
+        log = framed_log(env, setting["history"], setting.get("bad_share"), seed)
+        played.append(play(env, log, setting["start"], setting["adaptive"], horizon, setting["finest"], seed))
+    kept = rounds_kept(horizon)
+    rounds = kept.astype(np.float64)
+    return {
+        "regret": (rounds, np.array([one.regret[kept - 1] for one in played])),
+        "used": (rounds, np.array([one.used[kept - 1] for one in played])),
+        "cells": (np.array([float(horizon)]), np.array([[float(one.cells)] for one in played])),
+    }
 
 
 def _simulated(setting: Setting, replications: int, threads: int | None) -> ar.Runs:
@@ -219,6 +239,7 @@ def _below_mean(setting: Setting, threads: int | None) -> Measured:
 
 _KINDS: dict[str, Callable[[Setting, int | None], Measured]] = {
     "simulate": _simulate,
+    REBUILT: _published_allocation,
     "partition": _partition,
     "surface": _surface,
     "pulls": _pulls,

@@ -16,12 +16,14 @@ from reproduction.catalogue import (
     BAD_SHARES,
     BATCH_BONUSES,
     DOMAINS,
+    FINEST,
+    FIXED,
+    LEAVES,
     LOGS,
     OURS,
     PATROL,
     POLICIES,
     RULES,
-    SOLVERS,
     SYNTHETIC,
 )
 from reproduction.comparisons import Policies
@@ -33,17 +35,26 @@ from reproduction.setting import FULL, IGNORANT, REPLAY
 _LOOKS = {REPLAY: REPLAYS, FULL: FULL_START, IGNORANT: IGNORES}
 _SECOND = {
     REPLAY: Look("artificial replay", "#e3b5e8", "-", 6.0),
-    FULL: Look("full start", "#6a1b78", (0, (1.5, 1.2)), 1.7),
+    FULL: Look("full start", "#6a1b78", FULL_START.style, 1.7),
 }
-_REGRESSORS = (Look("Regressor", "#3a7d34", (0, (5, 1.5)), 1.6), Look("Regressor", "#8fbf3f", (0, (5, 1.5)), 1.6))
+# Dashes say which policy it is, and colours which size the log has.
+_NETWORK = (0, (8, 1.5))
+_REGRESSORS = (Look("our network", "#3a7d34", _NETWORK, 1.6), Look("our network", "#8fbf3f", _NETWORK, 1.6))
+_PUBLISHED = Look("the authors' network", "#1f4a1b", (0, (3, 1, 1, 1, 1, 1)), 1.6)
 _OPTIMUM = Look("optimum", "#000000", "-", 0.8)
 _BATCHES = {1: Look("B = 1", "#7cc0f2", "-", 1.0), 3: Look("B = 3", "#c04a00", "-", 1.0)}
 _BONUSES = {
     "practical": Look("practical", "#c04a00", "-", 2.0),
-    "anytime": Look("anytime", "#2b7bba", (0, (4, 2)), 2.0),
-    "theory": Look("theory", "#101010", (0, (1, 1.5)), 2.0),
+    "anytime": Look("anytime", "#2b7bba", (0, (2, 1)), 2.0),
+    "theory": Look("theory", "#101010", (0, (12, 2)), 2.0),
 }
+_CHOICES = {
+    "exact": Look("exact choice", "#2b7bba", "-", 2.0),
+    "greedy": Look("greedy choice", "#8a3500", (0, (2, 1)), 2.0),
+}
+_DRAWN_CELLS = (FIXED, LEAVES, FINEST)  # solved exactly, the paper's rule looks as it does greedily
 _ROUNDS, _REGRET = "online rounds played", "reward lost so far (regret)"
+_BAD = "share of the log in bad places"
 _DIFFER = "% of replications that differ"
 
 
@@ -74,10 +85,10 @@ def _over_arms(experiment: str, budget: int, results: Results) -> Iterator[Panel
     found = [comparisons.over_arms(results, experiment, rows) for rows in scale.sizes]
     random = results.get(experiment, algorithm="RandomChoice")
     groups, x = [f"{rows:,}" for rows in scale.sizes], "samples in the log"
-    rows = [_bar(_LOOKS[start], [one.of(start) for one in found]) for start in POLICIES]
-    rows.append(_bar(RANDOMLY, [random] * len(found)))
-    caption = f"Regret after {scale.horizon:,} rounds, ten arms, {budget} in a round (logarithmic scale)."
-    figure = bars("(a) Regret by the size of the log", x, "regret", groups, rows, log=True)
+    by_size = [_by_size(_LOOKS[start], scale.sizes, [one.of(start) for one in found]) for start in POLICIES]
+    by_size.append(_by_size(RANDOMLY, scale.sizes, [random] * len(found)))
+    caption = f"Regret after {scale.horizon:,} rounds, ten arms, {budget} in a round (logarithmic scales)."
+    figure = curves("(a) Regret by the size of the log", x, "regret", by_size, log="xy")
     yield Panel("regret", caption, figure)
     unused = _unused_bars([(one.replay, one.rows) for one in found])
     caption = "The share of the log that was never shown to the algorithm; full start leaves none."
@@ -95,6 +106,13 @@ def _over_arms(experiment: str, budget: int, results: Results) -> Iterator[Panel
     lines = [line for start in POLICIES for line in _line(_LOOKS[start], middle.of(start), "used")]
     title = f"({letter}) Samples used over time, {scale.middle:,} samples"
     yield Panel("used-over-time", "Samples shown before each round.", curves(title, _ROUNDS, "samples used", lines))
+
+
+def _by_size(look: Look, sizes: Sequence[int], found: Sequence[Result | None]) -> Line:
+    """Return the regret at the end by the size of the log, for the sizes that were computed."""
+    known = [(rows, *estimate(one.at_end("regret"))[:2]) for rows, one in zip(sizes, found, strict=True) if one]
+    x, mean, error = np.array(known, np.float64).reshape(-1, 3).T
+    return Line(look, x, mean, np.nan_to_num(error))
 
 
 def _bar(look: Look, found: Sequence[Result | None], metric: str = "regret") -> Bar:
@@ -143,21 +161,32 @@ def _allocated(found: comparisons.Allocated, title: str, slug: str) -> Panel:
     lines = list(_two_sizes(found.small, found.large))
     for policies, look in zip((found.small, found.large), _REGRESSORS, strict=True):
         lines += _line(_named(look, f", H={policies.rows:,}"), policies.learnt)
+    lines += _line(_named(_PUBLISHED, f", H={found.small.rows:,}"), found.small.network)
     lines += _line(RANDOMLY, found.random)
     nothing = np.zeros(len(lines[0].x))
     lines.append(Line(_OPTIMUM, lines[0].x, nothing, nothing))
-    leaving = [line.look for line in lines if line.look.name.startswith(("random", "Regressor"))]
+    leaving = [line.look for line in lines if line.look.name.startswith(("random", "our", "the authors'"))]
     figure = curves(title, _ROUNDS, _REGRET, lines, may_leave=leaving)
     return Panel(slug.replace(" ", "-"), f"{_capital(title)}; the optimum is the zero line.", figure)
 
 
 def _performance(results: Results) -> Iterator[Panel]:
     for found in comparisons.allocations(results):
-        slug = f"{comparisons.in_words(found.domain)} {found.cells} {found.noise}"
-        yield _allocated(found, f"{found.label}, {found.cells} cells", slug)
+        if found.cells in _DRAWN_CELLS:
+            rule = {FIXED: "fixed", LEAVES: "adaptive paper", FINEST: "adaptive"}[found.cells]
+            slug = f"{comparisons.in_words(found.domain)} {rule} {found.noise}"
+            yield _allocated(found, f"{found.label}, {found.cells}", slug)
     lines: list[Line] = []
-    for solver, look in zip(SOLVERS, (REPLAYS, IGNORES), strict=True):
-        lines += _line(look._replace(name=f"{solver} choice"), comparisons.binding(results, solver).replay)
+    for one in comparisons.rebuilt(results):
+        lines = [line for start in POLICIES for line in _line(_LOOKS[start], one.of(start))]
+        if lines:
+            slug = one.where.replace("the authors' code rebuilt, ", "rebuilt ").replace(",", "").replace(" ", "-")
+            caption = f"{_capital(one.where)}, {one.rows:,} rows, with level 0 as a thing to choose. No noise."
+            title = _capital(one.where.replace("the authors' code rebuilt", "authors' code"))
+            yield Panel(slug, caption, curves(title, _ROUNDS, _REGRET, lines))
+    lines = []
+    for solver, look in _CHOICES.items():
+        lines += _line(look, comparisons.binding(results, solver).replay)
     if lines:
         figure = curves("Where the number of places binds", _ROUNDS, _REGRET, lines)
         caption = "Five places, effort 40, levels 2, 4, 8: greedy takes five cheap places and leaves the rest."
@@ -165,25 +194,36 @@ def _performance(results: Results) -> Iterator[Panel]:
 
 
 def _imbalanced(results: Results) -> Iterator[Panel]:
-    found = [comparisons.imbalanced(results, share) for share in BAD_SHARES]
-    groups, x = [f"{share:g}" for share in BAD_SHARES], "share of the log in bad places"
+    for cells, whose, slug in ((LEAVES, "the paper's rule", "-paper"), (FINEST, "our rule", "")):
+        found = [comparisons.imbalanced(results, share, cells) for share in BAD_SHARES]
+        yield from _imbalanced_bars(results, found, whose, slug)
+    rebuilt = list(comparisons.rebuilt_imbalanced(results).values())
+    yield from _imbalanced_bars(results, rebuilt, "the authors' code, rebuilt", "-rebuilt")
+    rows = [_time(_LOOKS[start], [one.of(start) for one in found]) for start in POLICIES]
+    if not np.isfinite([bar.mean for bar in rows]).any():
+        return  # a tiny run takes no times
+    caption = (
+        "Our rule, measured where the results were computed: compiled, with the log in memory, without drawing it."
+    )
+    groups = [f"{share:g}" for share in BAD_SHARES]
+    yield Panel("time", caption, bars("Processor time of a replication", _BAD, "milliseconds", groups, rows))
+
+
+def _imbalanced_bars(results: Results, found: Sequence[Policies], whose: str, slug: str) -> Iterator[Panel]:
+    """Draw regret, the unused share and regions by the share of the log in bad places."""
+    groups = [f"{share:g}" for share in BAD_SHARES]
     rows = [_bar(_LOOKS[start], [one.of(start) for one in found]) for start in POLICIES]
     learnt = [one.learnt for one in found]
     if any(learnt):
         rows.append(_bar(_REGRESSORS[0], learnt))
-    caption = "Regret at the end; quadratic domain, adaptive cells."
-    yield Panel("regret", caption, bars("(a) Regret", x, "regret", groups, rows))
+    caption = f"Regret at the end; quadratic domain, adaptive cells, {whose}."
+    yield Panel(f"regret{slug}", caption, bars(f"(a) Regret, {whose}", _BAD, "regret", groups, rows))
     unused = _unused_bars([(one.replay, one.rows) for one in found])
-    caption = f"Of {results.scale.imbalanced_log:,} samples."
-    yield Panel("unused", caption, bars("(b) Share of the log never used", x, "% unused", groups, unused))
+    caption = f"Of {results.scale.imbalanced_log:,} samples, {whose}."
+    yield Panel(f"unused{slug}", caption, bars(f"(b) Share never used, {whose}", _BAD, "% unused", groups, unused))
     rows = [_bar(_LOOKS[start], [one.of(start) for one in found], "cells") for start in POLICIES]
-    caption = "Leaves of the trees of all levels at the end."
-    yield Panel("regions", caption, bars("(c) Regions", x, "regions", groups, rows))
-    rows = [_time(_LOOKS[start], [one.of(start) for one in found]) for start in POLICIES]
-    if not np.isfinite([bar.mean for bar in rows]).any():
-        return  # a tiny run takes no times
-    caption = "Measured where the results were computed: compiled, with the log in memory, without drawing it."
-    yield Panel("time", caption, bars("(d) Processor time of a replication", x, "milliseconds", groups, rows))
+    caption = f"Leaves of the trees of all levels at the end, {whose}."
+    yield Panel(f"regions{slug}", caption, bars(f"(c) Regions, {whose}", _BAD, "regions", groups, rows))
 
 
 def _time(look: Look, found: Sequence[Result | None]) -> Bar:

@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.figure import Figure
+from matplotlib.ticker import StrMethodFormatter
 
 from artreplay.compiling import Floats
 from artreplay.plots import Look
@@ -61,10 +62,15 @@ def curves(title: str, x: str, y: str, lines: Sequence[Line], log: str = "", may
             axes.fill_between(line.x, *band, color=line.look.colour, alpha=0.25, linewidth=0, zorder=1)
     if "x" in log:
         axes.set_xscale("log")
+        axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,g}"))
+        for line in lines:  # what lies between the measured ones is not known
+            axes.plot(line.x, line.mean, color=line.look.colour, marker="o", markersize=3.5, linestyle="none")
     else:
         axes.set_xlim(0, max((float(line.x.max()) for line in lines), default=1.0))
     if "y" in log:
         axes.set_yscale("log")
+        axes.yaxis.set_major_formatter(StrMethodFormatter("{x:,g}"))
+        axes.set_ylim(bottom=0.5 * min(float(line.mean[line.mean > 0.0].min(initial=np.inf)) for line in lines))
     else:
         axes.set_ylim(0, top or 1.0)
     _legend(figure, axes)
@@ -78,8 +84,8 @@ def _top(lines: Sequence[Line], may_leave: Sequence[Look]) -> float:
     return 1.24 * staying if tallest > _CUT * staying > 0.0 else 1.08 * tallest
 
 
-def bars(title: str, x: str, y: str, groups: Sequence[str], rows: Sequence[Bar], log: bool = False) -> Figure:
-    """Draw groups of bars with one standard error."""
+def bars(title: str, x: str, y: str, groups: Sequence[str], rows: Sequence[Bar]) -> Figure:
+    """Draw groups of bars with one standard error, from 0 up: a bar on a logarithmic axis has no length."""
     figure, axes = _panel(title, x, y)
     width = 0.8 / max(len(rows), 1)
     places = np.arange(len(groups))
@@ -89,20 +95,27 @@ def bars(title: str, x: str, y: str, groups: Sequence[str], rows: Sequence[Bar],
             "color": bar.look.colour,
             "edgecolor": "#202020",
             "linewidth": 0.6,
-            "hatch": _HATCHES[number % len(_HATCHES)],
+            "hatch": _HATCHES[bar.look.name],
         }
         if np.nansum(bar.error) > 0.0:
             fill |= {"yerr": np.nan_to_num(np.asarray(bar.error)), "error_kw": {"elinewidth": 1.0, "capsize": 2}}
         axes.bar(at, bar.mean, width, label=bar.look.name, **fill)
-    if log:
-        axes.set_yscale("log")
     axes.set_xticks(places, groups)
     axes.grid(visible=False, axis="x")
     _legend(figure, axes)
     return figure
 
 
-_HATCHES = ("", "////", "....", "xx", "--")
+# What a bar stands for has the same hatch in all figures.
+_HATCHES = {
+    "artificial replay": "",
+    "full start": "////",
+    "ignorant": "....",
+    "our network": "--",
+    "B = 1": "",
+    "B = 3": "xx",
+    "replay differs from full start": "",
+}
 
 
 def cloud(title: str, x: str, y: str, across: Floats, up: Floats, most: float) -> Figure:

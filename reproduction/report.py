@@ -14,7 +14,7 @@ from typing import Any
 
 from artreplay.engine import Progress
 from artreplay.errors import InvalidFile
-from reproduction.catalogue import FULL_SCALE
+from reproduction.catalogue import FULL_SCALE, NETWORKS
 from reproduction.caveats import (
     slips,
     where_history_does_not_help,
@@ -22,9 +22,10 @@ from reproduction.caveats import (
     where_replay_is_slower,
     where_the_regressor_wins,
 )
-from reproduction.claims import Claim, claims
+from reproduction.claims import claims
 from reproduction.computing import code_fingerprint
 from reproduction.figures import panels
+from reproduction.judging import Claim
 from reproduction.numbers import Number, numbers
 from reproduction.page import TITLES, Drawn, page, svg_of
 from reproduction.published import AUTHORS, TITLE
@@ -32,7 +33,7 @@ from reproduction.results import Results
 from reproduction.runner import missing
 
 SCHEMA = Path(__file__).with_name("summary.schema.json")  # the schema of summary.json; a copy is written next to it
-FORMAT = 2  # of summary.json
+FORMAT = 3  # of summary.json
 _DIGITS = 10  # digits of its numbers
 _PACKAGES = ("numba", "numpy", "pyarrow", "scikit-learn")  # packages that results depend on
 
@@ -94,6 +95,7 @@ def summary(
                 "authors_code_standard_error": None if number.authors is None else number.authors[1],
                 "verdict": number.verdict,
                 "reason": number.reason,
+                "found": None if number.found is None else _plain(number.found),
                 "settings": list(number.settings),
             }
             for number in all_numbers
@@ -126,7 +128,7 @@ def timings(results: Results) -> dict[str, dict[str, float]]:
     for setting in results.settings():
         result = results.of(setting)
         if result is not None:
-            name = f"{setting.experiment}{', Regressor' if setting.get('algorithm') == 'Regressor' else ''}"
+            name = f"{setting.experiment}{', networks' if setting.get('algorithm') in NETWORKS else ''}"
             by_experiment[name] = by_experiment.get(name, 0.0) + result.seconds
             by_setting[setting.key] = result.seconds
     return {"by experiment": by_experiment, "by setting": by_setting}
@@ -212,7 +214,7 @@ def _setting(results: Results) -> str:
 
 def _scale_in_words(results: Results) -> str:
     scale = results.scale
-    counts = sorted({scale.others, scale.compared})
+    counts = sorted({scale.few, scale.others, scale.compared})
     return f"{scale.horizon:,} rounds, {' or '.join(map(str, counts))} replications, seed {scale.seed}"
 
 

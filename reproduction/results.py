@@ -18,6 +18,9 @@ from reproduction.result_store import Result, Store
 from reproduction.setting import Setting
 
 WIDE = 3.5  # a difference of up to this many standard errors is agreement
+SURE = 3.0  # a claim is judged if what it says is this many standard errors from the limit
+FOUND = 0.84  # standard errors above such a limit: where a true difference lies that is found four times in five
+TELLING = 0.5  # a comparison that would not find a difference of this share of the number tells nothing
 
 
 class Estimate(NamedTuple):
@@ -27,10 +30,19 @@ class Estimate(NamedTuple):
     error: float
     replications: int
 
-    def agrees(self, mean: float, error: float | None) -> bool:
-        """Return whether the difference from another mean is within 3.5 of its standard errors."""
-        own = 0.0 if math.isnan(self.error) else self.error
-        return abs(self.mean - mean) <= WIDE * math.hypot(own, error or 0.0)
+    def agrees(self, mean: float, error: float | None, rounding: float = 0.0) -> bool:
+        """Return whether the difference from another mean is within 3.5 of its standard errors.
+
+        `rounding` is how far the other mean may be from what was rounded to it.
+        """
+        return abs(self.mean - mean) <= rounding + WIDE * self._error_with(error)
+
+    def found(self, error: float | None) -> float:
+        """Return the smallest true difference from another mean that would be found four times in five."""
+        return (WIDE + FOUND) * self._error_with(error)
+
+    def _error_with(self, error: float | None) -> float:
+        return math.hypot(0.0 if math.isnan(self.error) else self.error, error or 0.0)
 
 
 def shown(value: Estimate) -> str:
@@ -120,11 +132,17 @@ def same_actions(one: Result, other: Result) -> float:
     return float((one.at_end("digest") == other.at_end("digest")).mean())
 
 
+def paired(one: Result, other: Result, metric: str = "regret") -> tuple[Floats, Floats]:
+    """Return what both have at the end, in the replications that both have."""
+    first, second = one.at_end(metric), other.at_end(metric)
+    common = min(len(first), len(second))
+    return first[:common], second[:common]
+
+
 def difference(one: Result, other: Result, metric: str = "regret") -> Estimate:
     """Return how much larger the first is at the end: the mean over paired replications."""
-    first, second = one.at_end(metric), other.at_end(metric)
-    paired = min(len(first), len(second))
-    return estimate(first[:paired] - second[:paired])
+    first, second = paired(one, other, metric)
+    return estimate(first - second)
 
 
 def larger(one: Result, other: Result) -> bool:
@@ -133,9 +151,13 @@ def larger(one: Result, other: Result) -> bool:
     return mean > 2.0 * (0.0 if math.isnan(error) else error) and mean > 0.0
 
 
-def reduced(ignorant: Result, full: Result) -> bool:
-    """Return whether a log reduces regret considerably: beyond two standard errors, and by at least a twentieth."""
-    return larger(ignorant, full) and full.at_end("regret").mean() <= 0.95 * ignorant.at_end("regret").mean()
+def share_found(replications: int) -> float:
+    """Return the smallest share of replications that differ of which one would be found four times in five.
+
+    >>> round(share_found(400), 4)
+    0.004
+    """
+    return float(1.0 - 0.2 ** (1.0 / replications))
 
 
 def slower(one: Result, other: Result) -> bool:

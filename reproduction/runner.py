@@ -16,10 +16,10 @@ from typing import Any, Literal, get_args
 from artreplay.compiling import Mode
 from artreplay.engine import Progress
 from artreplay.errors import ArtReplayError, InvalidParameter, checked_count
-from reproduction.catalogue import SCIKIT
+from reproduction.catalogue import NETWORKS, SCIKIT
 from reproduction.computing import code_fingerprint, compute
 from reproduction.result_store import Result, Store
-from reproduction.setting import Setting
+from reproduction.setting import REBUILT, Setting
 
 Backend = Literal["loky", "dask", "ray"]
 
@@ -122,13 +122,15 @@ def _plan(settings: Iterable[Setting], store: Store, force: bool, done: Done) ->
 
 def _trains(setting: Setting) -> bool:
     """Return whether an estimator is trained again and again, which takes by far the longest."""
-    return bool(setting.get("algorithm") == "Regressor")
+    return setting.get("algorithm") in NETWORKS
 
 
 def _guess(setting: Setting) -> float:
     """Guess how long a setting takes, in no particular unit. Long settings come first, so processes end together."""
     by_round = {
         "Regressor": 500.0,
+        "published_network": 1000.0,
+        REBUILT: 200.0,
         "IDS": 100.0,
         "PublishedIDS": 100.0,
         "TreeAllocation": 20.0,
@@ -136,7 +138,7 @@ def _guess(setting: Setting) -> float:
         "CellRegression": 200.0,
     }
     rounds = setting.get("horizon", 1) + 0.1 * setting.get("history", 0)
-    return setting.replications * float(rounds) * by_round.get(setting.get("algorithm", ""), 1.0)
+    return setting.replications * float(rounds) * by_round.get(setting.get("algorithm", setting.kind), 1.0)
 
 
 def _results(

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 REPLAY, FULL, BATCH, IGNORANT = "artificial-replay", "full-start", "full-start-batch", "ignorant"  # starts
+REBUILT = "published-allocation"  # the kind of settings that the authors' code for allocations plays, rebuilt
 FORMAT = 1  # of results; raise it when the meaning of a setting or the storage of results changes
 
 
@@ -65,7 +66,7 @@ class Setting:
 
 
 # The parameters in which settings of one experiment differ.
-_TELLING = ("algorithm", "bad_share", "cells", "environment", "history", "log", "noise", "options", "start")
+_TELLING = ("adaptive", "algorithm", "bad_share", "cells", "environment", "history", "log", "noise", "options", "start")
 
 
 def _text(value: Any) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 import artreplay as ar
 from artreplay.engine import mean_and_error
@@ -33,9 +33,11 @@ def print_table(title: str, columns: tuple[str, ...], rows: Iterator[list[str]])
 
 def worth() -> Iterator[list[str]]:
     """Regret of trees and of a grid, by the size of the log."""
-    for noise in ("none", "bernoulli"):
-        for domain in DOMAINS:
-            yield [f"{domain.__name__}, {noise}", *(regret(tree(), domain(noise=noise), rows) for rows in SIZES)]
+    for rule in ("finest", "paper"):
+        for noise in ("none", "bernoulli"):
+            for domain in DOMAINS:
+                regrets = (regret(tree(rule), domain(noise=noise), rows) for rows in SIZES)
+                yield [f"{domain.__name__}, {noise}, rule {rule}", *regrets]
     grid = ar.GridAllocation(2, **EFFORT, horizon=HORIZON, cells_per_side=32)
     yield ["Quadratic, none, fixed grid", *(regret(grid, Quadratic(noise="none"), rows) for rows in SIZES)]
 
@@ -51,9 +53,9 @@ def imbalanced() -> Iterator[list[str]]:
         yield [f"{share:.0%}", *map(shown, (replay.used[:, -1], replay.cells, full.cells, full.regret[:, -1]))]
 
 
-def tree() -> ar.TreeAllocation:
-    """Adaptive cells with their defaults."""
-    return ar.TreeAllocation(2, **EFFORT, horizon=HORIZON, epsilon=1 / 32)
+def tree(rule: Literal["finest", "paper"] = "finest") -> ar.TreeAllocation:
+    """Adaptive cells with their defaults, or with the paper's rule."""
+    return ar.TreeAllocation(2, **EFFORT, horizon=HORIZON, epsilon=1 / 32, rule=rule)
 
 
 def regret(base: Any, env: Any, rows: int, replications: int = REPLICATIONS) -> str:

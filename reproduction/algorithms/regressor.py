@@ -6,7 +6,7 @@ import copy
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 
@@ -26,6 +26,8 @@ from artreplay.streams import fold
 PASSES = 20  # of the default estimator; fewer learn little from a small log, more cost more than they gain
 _ROWS = 1 << 17  # rows in one call
 
+Earlier = Literal["as many", "all"]  # the earlier samples that are shown again with new ones
+
 
 class Regressor:
     """Learns the reward as a function of place and level, and chooses the best affordable grid boxes.
@@ -37,9 +39,9 @@ class Regressor:
 
     Further training shows it the new samples `passes` times (20 times for the default, once for your own estimator).
     With more than one pass, as many earlier samples, drawn at random, come with the new ones, so that it does not
-    forget them. The estimator starts untrained, and `seed` becomes its `random_state`. Its features are the coordinates
-    and the level, each scaled to [-1, 1]. Artificial Replay is not exact for it. It needs scikit-learn: `pip install
-    artreplay[ml]`.
+    forget them. With `earlier="all"` all of them do, in every pass. The estimator starts untrained, and `seed` becomes
+    its `random_state`. Its features are the coordinates and the level, each scaled to [-1, 1]. Artificial Replay is not
+    exact for it. It needs scikit-learn: `pip install artreplay[ml]`.
 
     >>> import artreplay as ar
     >>> from reproduction.algorithms import Regressor
@@ -65,9 +67,11 @@ class Regressor:
         solver: Solver = "exact",
         every: Count = 128,
         passes: Count | None = None,
+        earlier: Earlier = "as many",
         box: Any = None,
         seed: Seed = 0,
     ) -> None:
+        self.earlier: Earlier = earlier
         self.estimator, self._classifies = _checked_estimator(estimator)
         self.dim, self.cells_per_side = dim, cells_per_side
         self.levels = checked_levels(levels)
@@ -141,7 +145,7 @@ class Regressor:
     def __repr__(self) -> str:
         grid = f"dim={self.dim}, levels={self.levels}, budget={exact(self.budget)}, max_units={self.max_units}"
         how = f"cells_per_side={self.cells_per_side}, solver={self.solver!r}, every={self.every}, "
-        how += f"passes={self.passes}, seed={self.seed}"
+        how += f"passes={self.passes}, earlier={self.earlier!r}, seed={self.seed}"
         return f"Regressor({self._name()}, {grid}, {how})"
 
     # -- the estimator ----------------------------------------------------------------------------------------
@@ -181,7 +185,9 @@ class Regressor:
     def _lessons(self) -> Iterator[Ints]:
         """Iterate over the samples for further training, with as many passes in one call as fit into memory."""
         known, rows = self._fitted, np.arange(self._fitted, len(self._rewards))
-        if self.passes == 1:
+        if self.earlier == "all":
+            known, rows = 0, np.arange(len(self._rewards))
+        elif self.passes == 1:
             yield rows
             return
         draws = np.random.default_rng(fold(self._key, len(self._rewards)))
@@ -244,6 +250,20 @@ class Regressor:
         levels = [2.0 * level / self.levels[-1] - 1.0 for level in self._active_levels()]
         columns = [np.repeat(centre, len(levels)) for centre in centres]
         return np.stack([*columns, np.tile(levels, len(self._boxes))], axis=1)
+
+
+def published_network(**grid: Any) -> Regressor:
+    """Return a `Regressor` with the network of the paper's authors, which is trained little.
+
+    Their code trains 5 epochs on all samples, in batches of 16 by gradient descent with rate .001 and momentum .9, and
+    again after 256 new samples (the paper says 128). Their loss is a logarithmic one, and here it is the squared one.
+    """
+    from sklearn.neural_network import MLPRegressor
+
+    network = MLPRegressor(
+        hidden_layer_sizes=(10,), solver="sgd", learning_rate_init=0.001, momentum=0.9, batch_size=16, shuffle=False
+    )
+    return Regressor(network, passes=5, earlier="all", every=256, **grid)
 
 
 def _boxes(space: GridPoints) -> Ints:

@@ -2,8 +2,8 @@
 
 N=5, B=2, levels {½, 1}, boxes down to 1/32, practical bonus, T=1,000. The prototype breaks ties in other ways and had
 few seeds, so that its numbers are met within a few percent, or 3.5 standard errors; equality of Artificial Replay and
-Full Start is exact, action by action. The authors' own numbers for these domains cannot be met: their fixed runs spend
-most rounds on level 0, and their adaptive code loses the monotone index.
+Full Start is exact, action by action. The authors' own numbers for these domains come from other rules, which are
+rebuilt in `reproduction/algorithms/published_allocation.py`.
 """
 
 from __future__ import annotations

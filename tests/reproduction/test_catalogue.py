@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from artreplay.errors import InvalidParameter
-from reproduction.catalogue import FULL_SCALE, SMOKE, Experiment, experiments, padded_weights, scale_of
+from reproduction.catalogue import FULL_SCALE, NETWORKS, SMOKE, Experiment, experiments, padded_weights, scale_of
 from reproduction.setting import Setting
 
 NAMES = [
@@ -53,10 +53,10 @@ def test_thompson_and_ids_have_two_logs_and_three_forms(full) -> None:
 def test_allocations_have_domains_cells_noises_and_the_binding_setting(full) -> None:
     experiment = full["performance"]
     assert values(experiment, "environment") == {"piecewise linear", "quadratic", "patrol", "detection"}
-    algorithms = {"GridAllocation", "TreeAllocation", "Regressor", "RandomAllocation"}
+    algorithms = {"GridAllocation", "TreeAllocation", "Regressor", "RandomAllocation", "published_network", None}
     assert values(experiment, "algorithm") == algorithms
     assert values(experiment, "noise") == {"bernoulli", "none"}
-    assert values(experiment, "history") == {0, 300, 3000}
+    assert values(experiment, "history") == {0, 300, 600, 3000}
     assert values(full["imbalanced"], "bad_share") == {None, 0.1, 0.5, 0.7, 0.9}
 
 
@@ -69,7 +69,7 @@ def test_a_rule_of_ours_plays_on_the_domains_of_the_paper(full) -> None:
 def test_what_needs_something_says_so(full) -> None:
     for experiment in full.values():
         for setting in experiment.settings:
-            learnt = setting.get("algorithm") == "Regressor" or setting.get("environment") == "patrol"
+            learnt = setting.get("algorithm") in NETWORKS or setting.get("environment") == "patrol"
             assert setting.needs == ("scikit-learn" if learnt else None)
 
 

@@ -24,7 +24,8 @@ def test_every_scene_is_in_the_file() -> None:
 
 
 def test_every_algorithm_has_scenes() -> None:
-    assert {type(make()).__name__ for _, make in BASES.values()} == set(algorithms.__all__)
+    made = {type(make()).__name__ for _, make in BASES.values()}
+    assert made == set(algorithms.__all__) - {"published_network"}  # which is a Regressor
 
 
 @pytest.mark.parametrize("base", BASES)

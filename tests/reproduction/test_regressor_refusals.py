@@ -178,6 +178,6 @@ def test_a_policy_over_it_cannot_be_saved(tmp_path):
 def test_it_says_what_it_is():
     assert repr(make(LinearRegression(), solver="greedy", seed=4)) == (
         "Regressor(LinearRegression, dim=2, levels=(0.0, 1.0, 2.0), budget=4, max_units=3, "
-        "cells_per_side=3, solver='greedy', every=8, passes=1, seed=4)"
+        "cells_per_side=3, solver='greedy', every=8, passes=1, earlier='as many', seed=4)"
     )
     assert (make().reward_range, make().levels, make().box) == ((0.0, 1.0), (0.0, 1.0, 2.0), None)
