@@ -101,7 +101,7 @@ bench-study: .venv-optuna/.ready
 	ONLY=$(ONLY) ROWS=$(ROWS) SEEDS=$(SEEDS) FOLDER=$(FOLDER) .venv-optuna/bin/python benchmarks/studies.py
 	.venv-optuna/bin/python benchmarks/decision_tables.py
 
-# The service, beside twenty lines of Thompson sampling over PostgreSQL in the same run. SECONDS=3 TURNS=1 for a first
+# The service, beside twenty lines of Thompson sampling over PostgreSQL and an empty application in the same run. SECONDS=3 TURNS=1 for a first
 # look, ARMS=1000 for more arms.
 bench-serve: $(VENV)/.serve
 	ARMS=$(ARMS) SECONDS=$(SECONDS) TURNS=$(TURNS) $(BIN)/python benchmarks/serve.py

@@ -1,12 +1,13 @@
-"""How much `artreplay serve` does, beside twenty lines of Thompson sampling over PostgreSQL with two workers.
+"""How much `artreplay serve` does, beside twenty lines of Thompson sampling over PostgreSQL, and beside nothing at all.
 
     make bench-serve                 both, in turns, about two minutes
     make bench-serve SECONDS=3       a first look
     make bench-serve ARMS=1000
 
 64 clients ask for a decision, tell its reward, and ask again, over raw sockets and from one thread, on the cores that
-the services use too. Every answer is durable. The slower half of the table is at half of the rate that was reached.
-Results go into docs/results/serve.csv, and the tables of docs/how-to/serving.md are written from there.
+the services use too. Every answer is durable. FastAPI that does nothing is measured as well, because no service over it
+can do more. It and the twenty lines have two workers each. The slower half of the table is at half of the rate that
+was reached. Results go into docs/results/serve.csv, and the tables of docs/how-to/serving.md are written from there.
 """
 
 from __future__ import annotations
@@ -62,18 +63,23 @@ def served(place: str) -> Iterator[Ask]:
 
 @contextmanager
 def by_hand(address: str) -> Iterator[Ask]:
-    """Serve the twenty lines from two workers."""
+    """Serve the twenty lines."""
     with psycopg.connect(address, autocommit=True) as connection:
         connection.execute("DROP TABLE IF EXISTS arms, decisions")
         connection.execute("CREATE TABLE arms (arm int PRIMARY KEY, wins int DEFAULT 0, losses int DEFAULT 0)")
         connection.execute("CREATE TABLE decisions (id bigserial PRIMARY KEY, arm int, reward float8)")
         connection.execute("INSERT INTO arms (arm) SELECT generate_series(1, %s)", [ARMS])
+    with two_workers("thompson_over_postgres:app", PLACE=address) as asked:
+        yield asked
+
+
+@contextmanager
+def two_workers(app: str, **environment: str) -> Iterator[Ask]:
+    """Serve an application from two workers."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "uvicorn", "thompson_over_postgres:app", "--workers", "2", "--port", str(port)]
-    process = subprocess.Popen(
-        [*command, "--log-level", "error"], cwd=Path(__file__).parent, env=os.environ | {"PLACE": address}
-    )
+    command = [sys.executable, "-m", "uvicorn", app, "--workers", "2", "--port", str(port), "--log-level", "error"]
+    process = subprocess.Popen(command, cwd=Path(__file__).parent, env=os.environ | environment)
     try:
         until = time.monotonic() + 60.0
         while time.monotonic() < until:
@@ -129,6 +135,7 @@ def main() -> None:
                 "artreplay serve, SQLite": served(f"{folder}/{turn}/items.study"),
                 "artreplay serve, PostgreSQL": served(f"{address}#shop"),
                 "twenty lines, PostgreSQL, two workers": by_hand(address),
+                "FastAPI that does nothing, two workers": two_workers("nothing_at_all:app"),
             }
             for name, service in services.items():
                 for one in measured(name, service):

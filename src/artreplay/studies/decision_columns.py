@@ -87,10 +87,10 @@ class DecisionColumns:
 
     def _take_decision(self, entry: Entry) -> None:
         self._first.append(len(self._number))
-        if entry.body is None:  # by far the most are like this
-            self._append(entry, NO_ARM if entry.unit is None else entry.unit, False)
+        if entry.unit is not None and '"control"' not in (entry.body or ""):  # by far the most are like this
+            self._append(entry, entry.unit, False)
             return
-        body = json.loads(entry.body)
+        body = json.loads(entry.body or "{}")
         is_control = body.get("group") == "control"
         if entry.unit is not None:
             self._append(entry, entry.unit, is_control)

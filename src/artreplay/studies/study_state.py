@@ -96,7 +96,8 @@ class StudyState:
         self.outcomes.extend(state["outcomes"])
         numbers = [number for number, _ in state["open"]] + state["deferred"]
         if len(numbers) > MANY_OPEN:
-            wanted, source = set(numbers), self.journal.read(kinds=("decision",), until=seq)
+            wanted, ends = set(numbers), (min(numbers), max(numbers))  # mostly the latest decisions
+            source = self.journal.read(kinds=("decision",), decisions=ends, by_decision=True, until=seq)
             entries = {entry.decision: entry for entry in source if entry.decision in wanted}
         else:
             entries = {
