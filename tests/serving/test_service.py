@@ -11,6 +11,7 @@ import pytest
 from service_kit import COLOURS, Client, colours, serving
 
 import artreplay as ar
+from artreplay.errors import InvalidParameter
 
 
 @pytest.fixture
@@ -197,7 +198,10 @@ def test_the_service_describes_every_address(place: str) -> None:
 
 
 def test_what_one_request_does_wrong_is_its_own_error(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An error that nobody foresaw undoes a commit of several requests, and all others are done again."""
+    """An error that nobody foresaw undoes a commit of several requests, and all others are done again.
+
+    A request id that no database can hold is refused, and keeps nobody from having theirs looked up.
+    """
     import asyncio
     import threading
 
@@ -215,16 +219,22 @@ def test_what_one_request_does_wrong_is_its_own_error(place: str, monkeypatch: p
         owner.start()
         held = asyncio.ensure_future(owner.call(lambda study: hold.wait(10)))
         await asyncio.sleep(0.05)
-        works = [lambda study: study.decide("a"), fail, lambda study: study.decide("b")]
-        waiting = [asyncio.ensure_future(owner.call(work)) for work in works]
+        works = {
+            "a": lambda study: study.decide("a"),
+            "of the failing request": fail,
+            "\ud800\0": lambda study: study.decide("\ud800\0"),
+            "b": lambda study: study.decide("b"),
+        }
+        waiting = [asyncio.ensure_future(owner.call(work, request)) for request, work in works.items()]
         await asyncio.sleep(0.05)
         hold.set()
         await held
         return await asyncio.gather(*waiting, return_exceptions=True)
 
-    first, failed, second = asyncio.run(ask())
+    first, failed, refused, second = asyncio.run(ask())
     owner.stop()
     assert isinstance(failed, ZeroDivisionError)
+    assert isinstance(refused, InvalidParameter)
     assert first.number == 1  # type: ignore[attr-defined]
     assert second.number == 2  # type: ignore[attr-defined]
     with ar.Study.open(place) as study:
