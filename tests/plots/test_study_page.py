@@ -78,6 +78,8 @@ def test_a_product_manager_reads_what_is_going_on() -> None:
     assert comparison is not None
     assert stopping is not None
     said = said_on(page)
+    assert view.windows is not None
+    assert 40 < len(view.windows.ends) <= 48  # though 50 decisions were made at a time
     assert f"{NASTY} got" in said
     assert re.search(r"The policy earns 2\d\.\d % a decision; control earns 1\d\.\d % \(\+\d+ points, between", said)
     assert f"{NASTY} is best with" in said

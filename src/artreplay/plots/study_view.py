@@ -188,8 +188,8 @@ def _windows(rows: DecisionRows, is_counted: Any, arms: Sequence[ArmRow]) -> Win
         return None
     begins = [part[0] for part in np.array_split(np.arange(total), min(MAX_WINDOWS, total))[1:]]
     # Decisions that were made at the same time are in one part.
-    cuts = [begin for begin in begins if rows.asked[begin - 1] < rows.asked[begin]]
-    parts = np.split(np.arange(total), cuts)
+    cuts = np.unique(np.searchsorted(rows.asked, rows.asked[begins]))
+    parts = np.split(np.arange(total), cuts[cuts > 0])
     most = sorted(range(len(arms)), key=lambda number: -arms[number].decided)[:MAX_DRAWN]
     most = [number for number in most if arms[number].decided]
     others = sum(arm.decided > 0 for arm in arms) - len(most)
