@@ -85,8 +85,14 @@ def _over_arms(experiment: str, budget: int, results: Results) -> Iterator[Panel
     found = [comparisons.over_arms(results, experiment, rows) for rows in scale.sizes]
     random = results.get(experiment, algorithm="RandomChoice")
     groups, x = [f"{rows:,}" for rows in scale.sizes], "samples in the log"
-    by_size = [_by_size(_LOOKS[start], scale.sizes, [one.of(start) for one in found]) for start in POLICIES]
-    by_size.append(_by_size(RANDOMLY, scale.sizes, [random] * len(found)))
+    by_size = [
+        line
+        for look, each in (
+            *((_LOOKS[start], [one.of(start) for one in found]) for start in POLICIES),
+            (RANDOMLY, [random] * len(found)),
+        )
+        for line in _by_size(look, scale.sizes, each)
+    ]
     caption = f"Regret after {scale.horizon:,} rounds, ten arms, {budget} in a round (logarithmic scales)."
     figure = curves("(a) Regret by the size of the log", x, "regret", by_size, log="xy")
     yield Panel("regret", caption, figure)
@@ -108,11 +114,12 @@ def _over_arms(experiment: str, budget: int, results: Results) -> Iterator[Panel
     yield Panel("used-over-time", "Samples shown before each round.", curves(title, _ROUNDS, "samples used", lines))
 
 
-def _by_size(look: Look, sizes: Sequence[int], found: Sequence[Result | None]) -> Line:
+def _by_size(look: Look, sizes: Sequence[int], found: Sequence[Result | None]) -> Iterator[Line]:
     """Return the regret at the end by the size of the log, for the sizes that were computed."""
     known = [(rows, *estimate(one.at_end("regret"))[:2]) for rows, one in zip(sizes, found, strict=True) if one]
-    x, mean, error = np.array(known, np.float64).reshape(-1, 3).T
-    return Line(look, x, mean, np.nan_to_num(error))
+    if known:
+        x, mean, error = np.array(known, np.float64).T
+        yield Line(look, x, mean, np.nan_to_num(error))
 
 
 def _bar(look: Look, found: Sequence[Result | None], metric: str = "regret") -> Bar:
@@ -145,7 +152,8 @@ def _randomised(results: Results) -> Iterator[Panel]:
             lines = list(_two_sizes(small, large))
             slug = f"{name} {log}".lower().replace(" ", "-")
             caption = f"{name}; arms are logged {'equally often' if log == 'uniform' else 'in random shares'}."
-            yield Panel(slug, caption, curves(f"{name}, {log} log", _ROUNDS, _REGRET, lines))
+            if lines:
+                yield Panel(slug, caption, curves(f"{name}, {log} log", _ROUNDS, _REGRET, lines))
 
 
 # -- allocations --------------------------------------------------------------------------------------------------
@@ -211,6 +219,8 @@ def _imbalanced(results: Results) -> Iterator[Panel]:
 
 def _imbalanced_bars(results: Results, found: Sequence[Policies], whose: str, slug: str) -> Iterator[Panel]:
     """Draw regret, the unused share and regions by the share of the log in bad places."""
+    if not any(one.pair() for one in found):
+        return
     groups = [f"{share:g}" for share in BAD_SHARES]
     rows = [_bar(_LOOKS[start], [one.of(start) for one in found]) for start in POLICIES]
     learnt = [one.learnt for one in found]

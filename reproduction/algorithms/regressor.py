@@ -13,7 +13,7 @@ import numpy as np
 from artreplay.algorithms import RewardRange, checked_reward, exact_choice, greedy_choice
 from artreplay.algorithms.allocations import Solver
 from artreplay.algorithms.budget import solver_of
-from artreplay.algorithms.point_algorithms import GridPoints, active_levels, checked_levels
+from artreplay.algorithms.point_algorithms import GridPoints, Play, active_levels, checked_levels
 from artreplay.cells import Box, grid_cells
 from artreplay.cells.boxes import LEVEL_AT
 from artreplay.compiling import Floats, Ints
@@ -79,7 +79,7 @@ class Regressor:
         self.every, self.seed, self.solver = every, seed, solver
         usual = PASSES if estimator is None else 1
         self.passes = usual if passes is None else passes
-        self._space = GridPoints(box, self.dim, self.cells_per_side, "centre", self.seed, self.reward_range)
+        self._space = _Grid(box, self.dim, self.cells_per_side, "centre", self.seed, self.reward_range)
         self._space.levels = self.levels
         self.box = self._space.box
         self._active = active_levels(self.levels)
@@ -250,6 +250,14 @@ class Regressor:
         levels = [2.0 * level / self.levels[-1] - 1.0 for level in self._active_levels()]
         columns = [np.repeat(centre, len(levels)) for centre in centres]
         return np.stack([*columns, np.tile(levels, len(self._boxes))], axis=1)
+
+
+class _Grid(GridPoints):
+    """The grid of a regressor. It keeps all that it was made with, because runs describe it."""
+
+    def __init__(self, box: Any, dim: int, side: int, play: Play, seed: int, reward_range: RewardRange) -> None:
+        super().__init__(box, dim, side, play, seed, reward_range)
+        self.side = side
 
 
 def published_network(**grid: Any) -> Regressor:
