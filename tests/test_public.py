@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import ast
+import importlib
 import inspect
 import subprocess
 import sys
+from types import ModuleType
+
+import pytest
 
 import artreplay as ar
 
@@ -50,12 +55,54 @@ def test_every_public_class_has_an_example() -> None:
         assert ">>>" in (cls.__doc__ or ""), cls.__name__
 
 
+HEAVY = (
+    *(
+        "duckdb",
+        "fastapi",
+        "llvmlite",
+        "logging.config",
+        "matplotlib",
+        "narwhals",
+        "numba",
+        "pandas",
+        "polars",
+        "psycopg",
+    ),
+    *("pyarrow", "rich", "scipy", "sklearn", "typer", "uvicorn"),
+)
+
+
 def test_importing_compiles_nothing_and_loads_nothing_heavy() -> None:
-    heavy = "('numba', 'llvmlite', 'pyarrow', 'pandas', 'matplotlib', 'rich', 'duckdb', 'narwhals')"
-    heavy = f"[name for name in {heavy} if name in sys.modules]"
-    code = f"import sys, artreplay; print({heavy}, artreplay.compiling.loops_compiled())"
+    code = f"""
+import sys
+import artreplay as ar
+print("numpy" in sys.modules)
+things = [getattr(ar, name) for name in ar.__all__]
+print([name for name in {HEAVY} if name in sys.modules], ar.compiling.loops_compiled())
+"""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[] (0, 0)"
+    assert done.stdout.splitlines() == ["False", "[] (0, 0)"]
+
+
+@pytest.mark.parametrize("module", [ar, ar.plots], ids=lambda module: module.__name__)
+def test_what_is_imported_when_it_is_used_is_what_the_types_say(module: ModuleType) -> None:
+    (block,) = (
+        node
+        for node in ast.parse(inspect.getsource(module)).body
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+    )
+    found = set()
+    for line in block.body:
+        assert isinstance(line, ast.ImportFrom)
+        for name in (alias.name for alias in line.names):
+            defined = importlib.import_module(str(line.module))
+            thing = vars(defined).get(name) or importlib.import_module(f"{line.module}.{name}")
+            assert getattr(module, name) is thing
+            found.add(name)
+    assert found == set(module.__all__)
+    assert set(module.__all__) <= set(dir(module))
+    with pytest.raises(AttributeError, match="has no attribute 'no_such_name'"):
+        _ = module.no_such_name
 
 
 def test_one_error_tree() -> None:

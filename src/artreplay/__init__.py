@@ -8,52 +8,51 @@
 """
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from artreplay import adapters, compiling, environments, errors, testing
-from artreplay.algorithms import (
-    IDS,
-    KLUCB,
-    UCB1,
-    AnchorThompson,
-    BayesUCB,
-    CellRegression,
-    ContextRegression,
-    Greedy,
-    GridAllocation,
-    GridUCB,
-    LinUCB,
-    MonUCB,
-    PointRegression,
-    PsiUCB,
-    RandomAllocation,
-    RandomChoice,
-    ThompsonSampling,
-    TopUCB,
-    TreeAllocation,
-    TreeUCB,
-    bonus,
-    psi,
-)
-from artreplay.cells import Box
-from artreplay.compiling import compiled
-from artreplay.engine import Comparison, Evaluation, Runs, compare, evaluate, simulate
-from artreplay.history import (
-    Allocation,
-    Contexts,
-    History,
-    Numeric,
-    Totals,
-    append_history,
-    compact_history,
-    index_history,
-    open_history,
-)
-from artreplay.replay import ArtificialReplay, Cell, Contradiction, FullStart, Ignorant, drift, load
-from artreplay.studies import Decision, Study
-
 if TYPE_CHECKING:
-    from artreplay import plots
+    from artreplay import adapters, compiling, environments, errors, plots, testing
+    from artreplay.algorithms import (
+        IDS,
+        KLUCB,
+        UCB1,
+        AnchorThompson,
+        BayesUCB,
+        CellRegression,
+        ContextRegression,
+        Greedy,
+        GridAllocation,
+        GridUCB,
+        LinUCB,
+        MonUCB,
+        PointRegression,
+        PsiUCB,
+        RandomAllocation,
+        RandomChoice,
+        ThompsonSampling,
+        TopUCB,
+        TreeAllocation,
+        TreeUCB,
+        bonus,
+        psi,
+    )
+    from artreplay.cells import Box
+    from artreplay.compiling import compiled
+    from artreplay.engine import Comparison, Evaluation, Runs, compare, evaluate, simulate
+    from artreplay.history import (
+        Allocation,
+        Contexts,
+        History,
+        Numeric,
+        Totals,
+        append_history,
+        compact_history,
+        index_history,
+        open_history,
+    )
+    from artreplay.replay import ArtificialReplay, Cell, Contradiction, FullStart, Ignorant, drift, load
+    from artreplay.studies import Decision, Study
 
 __version__ = "0.1.0"
 
@@ -115,8 +114,22 @@ __all__ = [
 ]
 
 
+# The packages that define the other names. Each imports those before it in any case.
+_DEFINING = ("compiling", "history", "cells", "algorithms", "replay", "engine", "studies")
+
+
 def __getattr__(name: str) -> Any:
-    """Import `ar.plots` when it is first used, because it needs matplotlib, which takes a while to import."""
-    if name == "plots":
-        return import_module("artreplay.plots")
+    """Import what a name stands for when it is first used, so that `import artreplay` takes no time."""
+    if not name.startswith("_") and find_spec(f"{__name__}.{name}") is not None:
+        return import_module(f"{__name__}.{name}")
+    if name in __all__:
+        for package in (import_module(f"{__name__}.{defining}") for defining in _DEFINING):
+            if name in vars(package):
+                globals()[name] = getattr(package, name)
+                return globals()[name]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """The names of this module, with those that were not used yet."""
+    return sorted({*globals(), *__all__})

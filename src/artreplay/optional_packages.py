@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 from typing import Any
 
 from artreplay.errors import MissingPackage
@@ -18,5 +19,14 @@ def needed(module: str, for_what: str, extra: str = "sql") -> Any:
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        name = module.partition(".")[0]
-        raise MissingPackage(f'{for_what} needs the package {name}. Run pip install "artreplay[{extra}]"') from error
+        raise missing_package(module.partition(".")[0], for_what, extra) from error
+
+
+def is_installed(package: str) -> bool:
+    """Whether a package can be imported. It is not imported to find out."""
+    return importlib.util.find_spec(package) is not None
+
+
+def missing_package(name: str, for_what: str, extra: str) -> MissingPackage:
+    """The error that says what a package is needed for, and which extra installs it."""
+    return MissingPackage(f'{for_what} needs the package {name}. Run pip install "artreplay[{extra}]"')

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import importlib.util
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple, Self, cast
@@ -25,7 +24,7 @@ from artreplay.algorithms.logistic_fits import (
 )
 from artreplay.algorithms.open_index import Available
 from artreplay.algorithms.tally import Tally
-from artreplay.compiling import Floats, Ints, Loop, Slices, Words, compiled, current_mode, state_of, views
+from artreplay.compiling import Floats, Ints, Loop, Slices, Words, can_compile, compiled, state_of, views
 from artreplay.errors import InvalidParameter, checked_number
 from artreplay.history import Contexts, Label
 from artreplay.parameters import REQUIRED, NotNegative, Seed, checked
@@ -326,10 +325,10 @@ class ContextRegression(ArmAlgorithm):
 
     def check_rows(self, rows: int) -> None:
         """Refuse a log that it would take minutes to learn from."""
-        if rows > MAX_ROWS_INTERPRETED and not _compiles():
+        if rows > MAX_ROWS_INTERPRETED and not can_compile():
             raise InvalidParameter(
                 f"a log must have at most {MAX_ROWS_INTERPRETED:,} rows for a ContextRegression without numba, got "
-                f"{rows:,}. Run pip install numba"
+                f'{rows:,}. Run pip install "artreplay[fast]"'
             )
 
     def learn_rows(self, units: Ints, rewards: Floats, encoded: Floats, played: bool) -> Iterator[int]:
@@ -442,7 +441,3 @@ class ContextRegression(ArmAlgorithm):
                 means = self.unscaled(np.array([earned / played, (total - earned) / (count - played)])).tolist()
                 found.append((self.unit_name(unit), means[0], played, means[1], count - played))
         return found
-
-
-def _compiles() -> bool:
-    return importlib.util.find_spec("numba") is not None and current_mode() != "interpreted"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-import importlib.util
+import logging
 import os
 import re
 import threading
@@ -21,6 +21,7 @@ from artreplay.compiling.interrupts import NoInterrupt
 from artreplay.compiling.marker import binder
 from artreplay.compiling.stamps import stamp
 from artreplay.errors import InvalidParameter, NotCompilable
+from artreplay.optional_packages import is_installed, missing_package
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -34,7 +35,7 @@ SLICE_SECONDS = 0.05  # how long a slice should take, so that Ctrl-C works witho
 
 _interpreted: dict[tuple[type, ...], float] = {}  # seconds in this process, by the classes of a base
 _entries: list[Any] = []
-
+_LOGGER = logging.getLogger("artreplay")
 
 Mode = Literal["auto", "compiled", "interpreted"]
 
@@ -56,7 +57,8 @@ def using(mode: Mode) -> Iterator[None]:
     Parameters
     ----------
     mode
-        `"compiled"`, `"interpreted"`, or `"auto"`, which compiles a loop once that saves time.
+        `"compiled"`, which needs numba, `"interpreted"`, or `"auto"`, which compiles a loop once that saves time and
+        interprets everything if numba is not installed.
 
     >>> import artreplay as ar
     >>> with ar.compiling.using("interpreted"):
@@ -65,6 +67,8 @@ def using(mode: Mode) -> Iterator[None]:
     """
     if mode not in get_args(Mode):
         raise InvalidParameter(f'mode must be "auto", "compiled" or "interpreted", got {mode!r}')
+    if mode == "compiled" and not _has_numba():
+        raise missing_package("numba", "compiled code", "fast")
     token = _mode.set(mode)
     try:
         yield
@@ -75,7 +79,8 @@ def using(mode: Mode) -> Iterator[None]:
 class Loop(Generic[P, R]):
     """Calls a function interpreted, or compiled for the types of the components in its arguments.
 
-    It always interprets a call with an argument that is no component, array or number, such as an object of the user.
+    It always interprets a call with an argument that is no component, array or number, such as an object of the user,
+    and every call if numba is not installed.
     """
 
     def __init__(self, function: Callable[P, R]) -> None:
@@ -90,7 +95,7 @@ class Loop(Generic[P, R]):
 
     def bound_to(self, *parts: Any) -> Callable[P, R]:
         """The function to call with components of the same types as `parts`, compiled if they allow it."""
-        if current_mode() == "interpreted" or not all(map(_compilable, parts)):
+        if not can_compile() or not all(map(_compilable, parts)):
             return self.interpreted
         classes = _classes(parts)
         if classes not in self._by_classes:
@@ -138,14 +143,19 @@ class Loop(Generic[P, R]):
 def worth_compiling(loop: Loop[Any, Any], parts: tuple[Any, ...], seconds: float) -> bool:
     """Whether a loop should be compiled from now on, after `seconds` more of interpretation.
 
-    `parts` are its arguments, the base first. Seconds add up for each kind of base, over policies and simulations.
+    `parts` are its arguments, the base first. Seconds add up for each kind of base, over policies and simulations. If
+    the loop should be compiled and numba is not installed, a line in the log of the program says so, once.
     """
     if current_mode() != "auto":
         return current_mode() == "compiled"
-    if not all(map(_compilable, parts)) or not _has_numba():
+    if not all(map(_compilable, parts)):
         return False
     classes = _classes(parts[:1])
     _interpreted[classes] = _interpreted.get(classes, 0.0) + seconds
+    if not _has_numba():
+        if _interpreted[classes] > PATIENCE:
+            _say_what_is_missing()
+        return False
     return _interpreted[classes] > PATIENCE_TO_LOAD and (_interpreted[classes] > PATIENCE or loop.is_at_hand(*parts))
 
 
@@ -185,9 +195,22 @@ def next_limit(limit: int, took: float) -> int:
     return max(limit // 2, 1) if took > SLICE_SECONDS else limit
 
 
+def can_compile() -> bool:
+    """Whether loops may be compiled: numba is installed, and the code is not in a block of `using("interpreted")`."""
+    return current_mode() != "interpreted" and _has_numba()
+
+
 @functools.cache
 def _has_numba() -> bool:
-    return importlib.util.find_spec("numba") is not None
+    return is_installed("numba")
+
+
+@functools.cache
+def _say_what_is_missing() -> None:
+    _LOGGER.warning(
+        "numba is not installed, so this runs as plain Python, with the same results but many times as slow. "
+        'Run pip install "artreplay[fast]"'
+    )
 
 
 def loops_compiled() -> tuple[int, int]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from artreplay.errors import InvalidFile, InvalidParameter
+from artreplay.optional_packages import is_installed, missing_package
 from artreplay.whole_files import write_whole
 
 _FORMATS = ("png", "pdf", "svg")
@@ -17,6 +18,8 @@ def checked_figure(out: Path) -> str:
     kind = out.suffix.removeprefix(".").lower()
     if kind not in _FORMATS:
         raise InvalidParameter(f"--out must end in .png, .pdf or .svg, got {str(out)!r}")
+    if not is_installed("matplotlib"):
+        raise missing_package("matplotlib", "a figure", "plots")
     if not out.parent.is_dir():
         raise InvalidFile(f"cannot be written: there is no folder {out.parent}", file=out)
     if out.is_dir() or not os.access(out.parent, os.W_OK):

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
 from artreplay.algorithms.context_features import context_features
 from artreplay.algorithms.logistic_fits import ALL, logistic, logistic_fits
-from artreplay.compiling import Floats, Loop, current_mode
+from artreplay.compiling import Floats, Loop, can_compile, current_mode
+from artreplay.errors import callers_level
 from artreplay.history import Contexts, History, Label
+from artreplay.optional_packages import is_installed
 
 BLOCKS = 20  # of consecutive rows of an arm, whose differences say how far the gain may be off
 MAX_ROWS = 200_000  # that are forecast: the first ones
@@ -85,8 +87,13 @@ def context_forecasts(history: History, reward_range: tuple[float, float] = (0.0
     reward_range
         The lowest and the highest reward.
     """
-    is_slow = current_mode() == "interpreted" or find_spec("numba") is None
-    most = min(MAX_ROWS, MAX_ROWS_INTERPRETED) if is_slow else MAX_ROWS
+    most = MAX_ROWS if can_compile() else min(MAX_ROWS, MAX_ROWS_INTERPRETED)
+    if most < len(history) and not is_installed("numba"):
+        warnings.warn(
+            f"without numba only the first {most:,} of {len(history):,} rows are forecast. "
+            'Run pip install "artreplay[fast]"',
+            stacklevel=callers_level(),
+        )
     history = history if len(history) <= most else history.rows(np.arange(most))
     contexts = Contexts.from_table(history.contexts)
     encoded = contexts.encode(history.contexts)

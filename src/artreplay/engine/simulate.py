@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from artreplay.algorithms import PointAlgorithm
-from artreplay.compiling import current_mode, using
+from artreplay.compiling import can_compile, current_mode, using
 from artreplay.engine.asking import play_by_asking
 from artreplay.engine.descriptions import description_of, version_of
 from artreplay.engine.progress import Progress
@@ -175,7 +175,7 @@ def _play_in_threads(setting: Setting, outputs: Outputs, n_threads: int, report:
         with using(mode):
             worker.run(batches)
 
-    if mode == "interpreted":  # so that a debugger can stop in the user's code
+    if not can_compile():  # so that a debugger can stop in the user's code
         workers[0].run(batches)
         report(workers[0].progress())
         return
@@ -216,7 +216,7 @@ class _Batches:
 
 def _checked_threads(threads: int | None, setting: Setting) -> int:
     """Return how many threads play. It is one if Python's lock would make them take turns."""
-    if current_mode() == "interpreted":
+    if not can_compile():
         return 1
     available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(threads or available, setting.replications)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from artreplay.algorithms import Algorithm, Available
-from artreplay.compiling import Ints, copied, current_mode, is_component, views, worth_compiling
+from artreplay.compiling import Ints, can_compile, copied, is_component, views, worth_compiling
 from artreplay.replay import (
     PLACES,
     ROUND,
@@ -133,12 +133,10 @@ class Pending:
         return proposed
 
     def _pays_to_compile(self, answer: Any) -> bool:
-        """Return whether machine code proposes faster. A copy of a base is always too slow without it."""
-        if current_mode() == "interpreted":
-            return False
+        """Return whether to propose in machine code, which a copy of a base always does if it can be had."""
         if answer.follows and not self._is_compiled:
             self._is_compiled = worth_compiling(settle, (answer.component, self._nothing), self._interpreted)
-        return self._is_compiled or not answer.follows
+        return can_compile() and (self._is_compiled or not answer.follows)
 
 
 class OwnCopy:
