@@ -34,7 +34,7 @@ docs: .venv-docs/.ready
 
 .venv-docs/.ready: pyproject.toml constraints.txt
 	$(RUN_PYTHON) -m venv .venv-docs
-	.venv-docs/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs,serve]' -e ./packages/patrol
+	.venv-docs/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs,fast,serve]' -e ./packages/patrol
 	@touch $@
 
 # The numbers of docs/how-to/continuous.md, in about three minutes.
