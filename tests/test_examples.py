@@ -43,10 +43,11 @@ def test_example(script: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_the_readme_says_what_the_example_over_points_prints(tmp_path: Path) -> None:
+def test_the_page_about_points_says_what_the_example_over_points_prints(tmp_path: Path) -> None:
     command = [sys.executable, ROOT / "examples/04_metric_bandit.py"]
     printed = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path).stdout
-    (said,) = re.findall(r"has read (\d+ of [\d,]+) rows", (ROOT / "README.md").read_text(encoding="utf-8"))
+    page = (ROOT / "docs/how-to/continuous.md").read_text(encoding="utf-8")
+    (said,) = re.findall(r"has read (\d+ of [\d,]+) rows", page)
     assert f"used    {said} samples" in printed
 
 
