@@ -524,7 +524,8 @@ class StudyState:
     def check_arms(self, what: str) -> None:
         """Refuse what makes no sense if points are played."""
         if not isinstance(self.base.thing, ArmAlgorithm) and not self.base.contextual:
-            raise InvalidParameter(f"{what} is for arms, and {self.settings.algorithm} plays points")
+            does = "chooses its own units" if self.settings.is_own else "plays points"
+            raise InvalidParameter(f"{what} is for arms, and {self.settings.algorithm} {does}")
 
     def number_in_use(self, label: Label) -> int:
         """Return the number of an arm that is not retired."""

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 ROWS_PER_GROUP = 1 << 16  # rows of a row group, which is the least that is decoded
 CACHE_BYTES = 1 << 28  # bytes of decoded columns that one reader keeps
 _TAIL = 1 << 16  # bytes at the end of a file in which its footer is looked for
-_GAP = 1 << 9  # rows; two ranges at most this far apart are read as one, because that is faster than reading twice
+_GAP = 1 << 12  # rows; two ranges at most this far apart are read as one, because that is faster than reading twice
 _TYPES = {"row": np.int64}  # of the columns of numbers; all others are floats
 
 
