@@ -16,7 +16,7 @@ import artreplay as ar
 NAMES = {
     "AnchorThompson", "BayesUCB", "Comparison", "Evaluation", "Greedy", "compare", "evaluate",
     "IDS", "KLUCB", "UCB1", "Allocation", "ArtificialReplay", "Box", "Cell", "Contradiction", "FullStart",
-    "GridAllocation", "GridUCB", "History", "Ignorant", "LinUCB", "MonUCB", "PsiUCB", "RandomAllocation",
+    "GridAllocation", "GridUCB", "History", "Ignorant", "LUCB", "LinUCB", "MonUCB", "PsiUCB", "RandomAllocation",
     "RandomChoice", "Runs", "ThompsonSampling", "TopUCB", "Totals", "TreeAllocation", "TreeUCB", "bonus",
     "compiled",
     "compiling", "drift", "environments", "errors", "index_history", "load", "open_history", "plots", "psi", "simulate",

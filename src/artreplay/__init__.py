@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from artreplay.algorithms import (
         IDS,
         KLUCB,
+        LUCB,
         UCB1,
         AnchorThompson,
         BayesUCB,
@@ -59,6 +60,7 @@ __version__ = "0.1.0"
 __all__ = [
     "IDS",
     "KLUCB",
+    "LUCB",
     "UCB1",
     "Allocation",
     "AnchorThompson",

@@ -20,6 +20,7 @@ WITH_ARMS = {
     "UCB1": lambda n_arms=None, **given: ar.UCB1(n_arms, **given),
     "Thompson": lambda n_arms=None, **given: ar.ThompsonSampling(n_arms, **given),
     "IDS": lambda n_arms=None, **given: ar.IDS(n_arms, **given),
+    "LUCB": lambda n_arms=None, **given: ar.LUCB(n_arms, **given),
     "RandomChoice": lambda n_arms=None, **given: ar.RandomChoice(n_arms, **given),
 }
 with_arms = pytest.mark.parametrize("make", WITH_ARMS.values(), ids=WITH_ARMS)
@@ -67,7 +68,7 @@ def test_a_reward_range_is_two_finite_numbers_in_order(make, reward_range):
     refused(lambda: make(2, reward_range=reward_range), "reward_range must be")
 
 
-BOUNDED = {name: WITH_ARMS[name] for name in ("MonUCB", "TopUCB", "PsiUCB", "Thompson", "IDS")}
+BOUNDED = {name: WITH_ARMS[name] for name in ("MonUCB", "TopUCB", "PsiUCB", "Thompson", "IDS", "LUCB")}
 BOUNDED["LinUCB"] = lambda n_arms, **given: ar.LinUCB(EYE, 10, **given)
 
 

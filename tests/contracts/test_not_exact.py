@@ -116,9 +116,10 @@ def test_a_relation_per_arm_is_wrong_for_linucb() -> None:
     "make",
     [
         lambda: ar.RandomChoice(3),
+        lambda: ar.LUCB(3),
         pytest.param(lambda: ar.IDS(2), marks=pytest.mark.long),
     ],
-    ids=["RandomChoice", "IDS"],
+    ids=["RandomChoice", "LUCB", "IDS"],
 )
 def test_those_that_claim_nothing_are_not_exact(make) -> None:
     assert not make().exact

@@ -14,6 +14,7 @@ from artreplay.algorithms.budget import exact_choice, greedy_choice
 from artreplay.algorithms.context_regression import ArmValue, ContextRegression
 from artreplay.algorithms.hearing_contexts import HearsContexts
 from artreplay.algorithms.ids import IDS
+from artreplay.algorithms.lucb import LUCB
 from artreplay.algorithms.metric import GridUCB, TreeUCB
 from artreplay.algorithms.open_index import Available
 from artreplay.algorithms.point_algorithms import PointAlgorithm
@@ -36,6 +37,7 @@ ARM_ALGORITHMS: tuple[type[ArmAlgorithm], ...] = (
     BayesUCB,
     Greedy,
     IDS,
+    LUCB,
     RandomChoice,
     ContextRegression,
 )
@@ -57,6 +59,7 @@ __all__ = [
     "ARM_ALGORITHMS",
     "IDS",
     "KLUCB",
+    "LUCB",
     "POINT_ALGORITHMS",
     "UCB1",
     "Algorithm",
