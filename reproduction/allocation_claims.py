@@ -28,7 +28,9 @@ def performance_claims(results: Results) -> Iterator[Claim]:
     yield from _rebuilt_alike(results)
     for cells in CELLS:
         yield from _helped(results, cells, [one for one in found if one.cells == cells])
-    rebuilt = {one.where: _helps(one) for one in comparisons.rebuilt(results) if one.ignorant and one.full}
+    rebuilt = {
+        one.where.partition(", ")[2]: _helps(one) for one in comparisons.rebuilt(results) if one.ignorant and one.full
+    }
     text = "Both reduce regret considerably against the algorithm that ignores the log: the authors' code, rebuilt."
     yield from everywhere("performance", text, rebuilt, "by a twentieth or more in")
     yield from _networks(found)
@@ -49,7 +51,7 @@ def _helps(one: Policies) -> Estimate:
 def _helped(results: Results, cells: str, found: list[comparisons.Allocated]) -> Iterator[Claim]:
     """Judge whether a log of the size in the paper reduces regret. A larger one is a remark."""
     small, large = (
-        {one.where: _helps(one) for one in policies if one.ignorant and one.full}
+        {one.where.removeprefix(f"{cells}, "): _helps(one) for one in policies if one.ignorant and one.full}
         for policies in ([one.small for one in found], [one.large for one in found])
     )
     more = sum(one.mean > SURE * one.error for one in large.values())

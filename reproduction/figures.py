@@ -52,7 +52,12 @@ _CHOICES = {
     "exact": Look("exact choice", "#2b7bba", "-", 2.0),
     "greedy": Look("greedy choice", "#8a3500", (0, (2, 1)), 2.0),
 }
-_DRAWN_CELLS = (FIXED, LEAVES, FINEST)  # solved exactly, the paper's rule looks as it does greedily
+# By the kind of cells: a part of the name of a figure, and of its title. Solved exactly, the paper's rule looks alike.
+_DRAWN_CELLS = {
+    FIXED: ("fixed", "Fixed cells"),
+    LEAVES: ("adaptive paper", "Paper's rule"),
+    FINEST: ("adaptive", "Our rule"),
+}
 _ROUNDS, _REGRET = "online rounds played", "reward lost so far (regret)"
 _BAD = "share of the log in bad places"
 _DIFFER = "% of replications that differ"
@@ -161,7 +166,7 @@ def _randomised(results: Results) -> Iterator[Panel]:
 
 def _surfaces(results: Results) -> Iterator[Panel]:
     for found in comparisons.allocations(results, OURS, "surfaces"):
-        yield _allocated(found, f"{found.label}, {found.cells}", f"{found.domain} ours {found.noise}")
+        yield _allocated(found, f"Ours, surfaces: {found.label}", f"{found.domain} ours {found.noise}")
 
 
 def _allocated(found: comparisons.Allocated, title: str, slug: str) -> Panel:
@@ -175,15 +180,16 @@ def _allocated(found: comparisons.Allocated, title: str, slug: str) -> Panel:
     lines.append(Line(_OPTIMUM, lines[0].x, nothing, nothing))
     leaving = [line.look for line in lines if line.look.name.startswith(("random", "our", "the authors'"))]
     figure = curves(title, _ROUNDS, _REGRET, lines, may_leave=leaving)
-    return Panel(slug.replace(" ", "-"), f"{_capital(title)}; the optimum is the zero line.", figure)
+    caption = f"{_capital(found.label)}, {found.cells}; the optimum is the zero line."
+    return Panel(slug.replace(" ", "-"), caption, figure)
 
 
 def _performance(results: Results) -> Iterator[Panel]:
     for found in comparisons.allocations(results):
         if found.cells in _DRAWN_CELLS:
-            rule = {FIXED: "fixed", LEAVES: "adaptive paper", FINEST: "adaptive"}[found.cells]
+            rule, whose = _DRAWN_CELLS[found.cells]
             slug = f"{comparisons.in_words(found.domain)} {rule} {found.noise}"
-            yield _allocated(found, f"{found.label}, {found.cells}", slug)
+            yield _allocated(found, f"{whose}: {found.label}", slug)
     lines: list[Line] = []
     for one in comparisons.rebuilt(results):
         lines = [line for start in POLICIES for line in _line(_LOOKS[start], one.of(start))]

@@ -90,11 +90,12 @@ def _compared(
     return replace(number, paper=paper, authors=authors, verdict=verdict, reason=reason, found=found)
 
 
-def _one_run(number: Number, values: Floats, mean: float | None) -> Number:
+def _one_run(number: Number, mean: float | None) -> Number:
     """Compare with a number of a single run without noise, which was rounded."""
     if mean is None:
         return number
-    compared = _compared(number, (mean, float(values.std(ddof=1)) if len(values) > 1 else 0.0), rounding=_ROUNDED)
+    spread = 0.0 if math.isnan(number.ours.error) else number.ours.error * math.sqrt(number.ours.replications)
+    compared = _compared(number, (mean, spread), rounding=_ROUNDED)
     reasons = {"agrees": _ONE_RUN, "differs": f"{compared.reason}; {_BY_CHANCE}"}
     return replace(compared, reason=reasons.get(str(compared.verdict), f"{compared.reason}; {_ONE_RUN}"))
 
@@ -178,9 +179,8 @@ def _performance(results: Results) -> Iterator[Number]:
         for start in POLICIES:
             result = one.of(start)
             if result is not None:
-                values = result.at_end("regret")
                 name = f"regret, {one.where}, {NAMES[start]}{'' if start == IGNORANT else f', H={one.rows:,}'}"
-                yield _one_run(_ours("performance", name, values, result), values, told.get(start))
+                yield _one_run(_ours("performance", name, result.at_end("regret"), result), told.get(start))
     for solver in SOLVERS:
         bound = comparisons.binding(results, solver)
         if bound.replay is not None:
@@ -225,7 +225,7 @@ def _imbalanced(results: Results) -> Iterator[Number]:
                 if result is not None:
                     told = published.IMBALANCED[what].get(start, {}).get(share)
                     ours = _ours("imbalanced", f"{what}, {NAMES[start]}, {found.where}", values, result)
-                    yield _one_run(ours, values, told)
+                    yield _one_run(ours, told)
                     printed = published.REGIONS_IN_PAPER.get(start, {}).get(share) if what == "regions" else None
                     yield from _printed_regions(ours, printed)
 

@@ -20,6 +20,7 @@ from reproduction.setting import Setting
 WIDE = 3.5  # a difference of up to this many standard errors is agreement
 SURE = 3.0  # a claim is judged if what it says is this many standard errors from the limit
 FOUND = 0.84  # standard errors above such a limit: where a true difference lies that is found four times in five
+_ROUNDING = 1e-12  # of a mean
 TELLING = 0.5  # a comparison that would not find a difference of this share of the number tells nothing
 
 
@@ -59,8 +60,9 @@ def shown(value: Estimate) -> str:
 
 
 def estimate(values: Floats) -> Estimate:
-    """Return the mean over replications with its standard error."""
-    return Estimate(*mean_and_error(values), len(values))
+    """Return the mean over replications with its standard error, which is 0 where all are equal up to rounding."""
+    mean, error = mean_and_error(values)
+    return Estimate(mean, 0.0 if error < _ROUNDING * abs(mean) else error, len(values))
 
 
 class Results:
