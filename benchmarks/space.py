@@ -405,11 +405,13 @@ def documents() -> dict[Path, str]:
     first, last = text.find(mark), text.rfind(mark)
     text = f"{text[:first]}{mark}\n{summary(results)}{text[last:]}"
     words = (
-        "Regret after 1,000 rounds, mean ± standard error, by the rows of the log; five places, a budget of 2, levels "
-        "{½, 1} (three levels {¼, ½, 1} where it says so), 32 × 32 boxes. Imbalanced logs have seven rows in ten where "
-        "the mean is in its lowest fifth. Ours are played by Artificial Replay; the network, the Gaussian process and "
-        "chance see the whole log. What is empty was not played. `make bench-space` writes this page from "
-        "benchmarks/space.csv."
+        "This page is for looking up a number behind [points, grids, trees and budgets](../how-to/continuous.md), "
+        "or one that the page leaves out. Each table has the regret after 1,000 rounds, mean ± standard error, by "
+        "the number of rows in the log. Where there is a budget, it is 2, for up to five places at levels {½, 1}, "
+        "or at three levels {¼, ½, 1} where it says so. The space has 32 × 32 boxes. Imbalanced logs have seven "
+        "rows in ten where the mean is in its lowest fifth. Ours are played by Artificial Replay. The network, the "
+        "Gaussian process and chance see the whole log. What is empty was not played. `make bench-space` writes "
+        "this page from benchmarks/space.csv."
     )
     parts = [
         "# Points and budgets: all results",

@@ -33,7 +33,7 @@ suppress_warnings = [
 ]
 
 myst_heading_anchors = 4
-myst_enable_extensions = ["colon_fence"]
+myst_enable_extensions = ["colon_fence", "html_image"]
 nb_execution_mode = "force"
 nb_execution_timeout = 120
 nb_execution_in_temp = True
@@ -49,9 +49,9 @@ smartquotes_action = "D"  # dashes, and no curly quotes: `"++"` is to be typed
 
 html_theme = "furo"
 html_title = "artreplay"
-html_baseurl = ""
 html_copy_source = False
 html_show_sphinx = False
+html_show_search_summary = False  # it would fetch pages, which browsers forbid where the site is opened as files
 html_extra_path = ["site"]
 html_static_path = ["static"]
 html_css_files = ["site.css"]

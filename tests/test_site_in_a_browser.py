@@ -34,7 +34,7 @@ def browser() -> Iterator[Page]:
 
 @pytest.mark.parametrize("width", [390, 1440])
 def test_every_page_fits_complains_of_nothing_and_asks_nobody(browser: Page, site: Path, width: int) -> None:
-    pages = sorted(site.rglob("*.html"))
+    pages = [page for page in sorted(site.rglob("*.html")) if page != site / "index.html"]  # which only leads on
     assert len(pages) > 40
     wrong = {}
     for page in pages:
@@ -53,3 +53,4 @@ def test_the_search_finds_a_page(browser: Page, site: Path) -> None:
             break
         browser.ask("new Promise(done => setTimeout(done, 50))")
     assert "Concepts" in browser.ask("document.querySelector('#search-results').innerText")
+    assert browser.complaints == []
