@@ -66,3 +66,11 @@ def test_the_numbers_of_the_docs_can_be_made() -> None:
     tiny = os.environ | {"HORIZON": "5", "REPLICATIONS": "2"}
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True, env=tiny)
     assert sum(line.startswith("|") for line in done.stdout.splitlines()) == 5 + 4 + 2 * 2
+
+
+@pytest.mark.long
+def test_the_docs_have_what_the_example_of_the_best_arm_prints(tmp_path: Path) -> None:
+    command = [sys.executable, ROOT / "examples/10_best_arm.py"]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path).stdout
+    page = (ROOT / "docs/how-to/own-simulations.md").read_text(encoding="utf-8")
+    assert f"```text\n{printed}```\n" in page

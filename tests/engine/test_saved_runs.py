@@ -277,4 +277,4 @@ def test_files_that_are_not_whole_are_refused(tmp_path) -> None:
 def test_what_has_a_row_for_each_replication_is_listed() -> None:
     runs = run("allocations")
     arrays = {each.name for each in dataclasses.fields(runs) if isinstance(getattr(runs, each.name), np.ndarray)}
-    assert arrays | {"used_by_arm"} == set(PER_REPLICATION)
+    assert arrays | {"used_by_arm", "stopped", "recommended", "simple_regret"} == set(PER_REPLICATION)

@@ -121,7 +121,7 @@ class Setting:
             used=np.zeros((size, rounds), np.int64),
             actions=np.full(shape, -1, np.int64),
             levels=np.full(shape if self.levels is not None else (size, 0, self.width), -1, np.int64),
-            rewards=np.full(shape, np.nan),
+            rewards=np.full(shape, np.nan) if self.asks_policies or self.width > 1 else np.empty(shape),
             by_arm=np.zeros((size, arms), np.int64),
             boxes=np.zeros(size, np.int64),
             stopped=np.full(size, np.nan),

@@ -192,6 +192,8 @@ def _ledger_of(part: Part, cells: UnitCells, shows_all: bool) -> Ledger:
 def as_earned(rewards: Floats, law: Any) -> Floats:
     """Return rewards that a base saw by this law on the scale of the environment."""
     if isinstance(law, Bernoulli):
+        if (law.failure, law.success) == (0.0, 1.0):
+            return rewards
         return np.where(np.isnan(rewards), np.nan, (rewards == law.success).astype(np.float64))
     return rewards if (law.low, law.span) == (0.0, 1.0) else law.low + law.span * rewards
 
