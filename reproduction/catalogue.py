@@ -183,7 +183,7 @@ _BINDING = {"levels": (2.0, 4.0, 8.0), "budget": 40.0, "max_units": 5}
 def _allocation(experiment: str, scale: Scale, algorithm: str, start: str, history: int, **other: Any) -> Setting:
     """Make a simulation that splits a budget over places."""
     needs = SCIKIT if other["environment"] == PATROL or algorithm in NETWORKS else None
-    is_slow = other["environment"] == PATROL or algorithm in _TRAINED
+    is_slow = other["environment"] == PATROL or algorithm in _TRAINED or experiment == "imbalanced"  # its log is long
     given: dict[str, Any] = {
         **_EFFORT,
         "algorithm": algorithm,
