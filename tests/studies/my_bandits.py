@@ -28,6 +28,10 @@ def counting(units: list[Any]) -> Counting:
     return Counting(units)
 
 
+def counting_arms(arms: list[Any]) -> Counting:
+    return Counting(arms)
+
+
 def practical(arms: list[Any], horizon: int) -> ar.MonUCB:
     return ar.MonUCB(arms=arms, horizon=horizon, bonus=lambda n: 1.0 / (1 + n))
 
@@ -58,6 +62,10 @@ class Scoring:
 
 def scoring(arms: Any = ("red",)) -> Scoring:
     return Scoring(list(arms))
+
+
+def turned_round(arms: list[Any]) -> Scoring:
+    return Scoring(arms[::-1])
 
 
 def without_columns(arms: list[Any]) -> Scoring:

@@ -10,6 +10,7 @@ import pytest
 from study_kit import LOG
 
 import artreplay as ar
+from artreplay.cli import main
 from artreplay.errors import InvalidParameter, StudyRefused, StudyUnavailable
 
 OBJECT, ALGORITHM = "my_bandits:counting", "my_bandits:practical"
@@ -45,6 +46,22 @@ def test_open_decisions_count_for_an_object_too():
         assert [one.action for one in study.decide(count=3)] == ["a", "b", "c"]
         with pytest.raises(InvalidParameter, match="is for arms"):
             study.decide(among=["a"])
+
+
+def test_many_rewards_of_an_object_are_folded_as_they_were_told(tmp_path):
+    place, log = "my_bandits:counting_arms", ar.History(["c", "b"], [1.0, 0.0])
+    with ar.Study.create(tmp_path / "s", place, log, arms=["a", "b", "c"], wait=None) as study:
+        assert study.decide().action == "a"
+        for turn in range(100):
+            study.observe("cab"[turn % 3], float(turn % 3 == 2))
+        assert [row["action"] for row in study.rows()] == ["a", *("cab"[turn % 3] for turn in range(100))]
+        before = vars(study.policy.base)
+        assert before == {"n": {"a": 33, "b": 34, "c": 35}, "total": {"a": 0.0, "b": 33.0, "c": 1.0}}
+        with pytest.raises(InvalidParameter, match=r"arms\(\) is for arms, and my_bandits:counting_arms chooses its"):
+            study.arms()
+    with ar.Study.open(tmp_path / "s", log, algorithm=place) as study:
+        assert vars(study.policy.base) == before
+        assert study.decide().action == "b"  # a is open, and was played as often
 
 
 def test_arms_of_ones_own_algorithm_come_and_go(tmp_path):
@@ -158,6 +175,7 @@ def test_many_rewards_of_a_model_are_folded_as_they_were_told(tmp_path):
     [
         (MODEL, {}, "arms must be given"),
         ("my_bandits:without_columns", {"arms": ["red"]}, "must say its columns in a study"),
+        ("my_bandits:turned_round", {"arms": ["red", "blue"]}, "in the order in which it is given them"),
     ],
 )
 def test_a_model_must_say_its_columns_and_its_arms(place, given, why, tmp_path):
@@ -174,3 +192,11 @@ def test_what_a_model_cannot_be_asked_is_refused():
         with pytest.raises(StudyRefused, match="has contexts that its function gives it"):
             study.change(contexts=my_bandits.CONTEXTS)
         assert study.facts()["decisions"] == {}
+
+
+def test_the_shell_shows_the_arms_of_a_model_and_leaves_out_those_of_other_objects(tmp_path, capsys):
+    for place in (MODEL, "my_bandits:counting_arms"):
+        study = str(tmp_path / place.partition(":")[2])
+        ar.Study.create(study, place, arms=["red", "blue"], wait=None).close()
+        assert not main(["study", "show", study, "--algorithm", place])
+        assert ("blue" in capsys.readouterr().out) == (place == MODEL)

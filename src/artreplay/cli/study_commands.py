@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from artreplay.algorithms import KLUCB
+from artreplay.algorithms import KLUCB, ArmAlgorithm
 from artreplay.cli.algorithm_options import (
     BonusOption,
     DriftOption,
@@ -498,7 +498,7 @@ def show_study(
             )
         if not can_decide:
             show("Its algorithm is your own, and is only imported if you name it with --algorithm")
-        elif hasattr(opened.base, "arms"):
+        elif isinstance(opened.base, ArmAlgorithm) or getattr(opened.base, "contextual", False):
             show("")
             _show_arms(opened, False, False)
 

@@ -85,7 +85,7 @@ class Base(Protocol):
 
 
 def as_base(thing: object, plain: bool = False) -> Base:
-    """Return a base for a policy, over a copy of `thing`.
+    """Return a base for a policy, over a copy of `thing`, which may be a base of a user's algorithm already.
 
     If the base offers values of its arms, rows are read until its choice is certain, unless `plain` is set.
     A model of contexts is an object that says `contextual = True`.
@@ -94,6 +94,8 @@ def as_base(thing: object, plain: bool = False) -> Base:
         reads_values = offers_value(thing) and not plain
         base: Any = thing.duplicate()
         n_arms = base.n_arms if reads_values else 0
+    elif isinstance(thing, OwnBase):
+        return cast(Base, copy.deepcopy(thing))
     elif getattr(thing, "contextual", False) is True and not isinstance(thing, type):
         from artreplay.replay.own_models import ModelBase  # which is an ObjectBase
 

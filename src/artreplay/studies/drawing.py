@@ -131,7 +131,7 @@ def drawing_rule(state: StudyState) -> DrawingRule | None:
     if not state.can_decide or len(state.arms) > MAX_ARMS:
         return None
     base = state.base.thing
-    if base.contextual:
+    if state.base.contextual:
         return None
     if isinstance(base, RandomChoice) and base.budget == 1:
         return DrawingRule(base, {})

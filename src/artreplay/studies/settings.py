@@ -231,6 +231,8 @@ def new_base(settings: Settings, arms: Sequence[Arm]) -> Any:
     """Make a fresh base over these arms. Its index counts with as many arms as the settings say."""
     if settings.is_own:
         base = _made_by_factory(settings, arms)
+        if not isinstance(base, Algorithm):
+            base = _with_numbers(as_base(base), arms)
     else:
         algorithm = {cls.__name__: cls for cls in ALGORITHMS}.get(settings.algorithm)
         if algorithm is None:
@@ -256,6 +258,16 @@ def _made_by_factory(settings: Settings, arms: Sequence[Arm]) -> Any:
         )
     labels = {"arms": [arm.label for arm in arms]} if arms else {}
     return settings.factory(**labels, **settings.parameters)
+
+
+def _with_numbers(base: Base, arms: Sequence[Arm]) -> Base:
+    """Give each arm the number that the study has for it, because an object's units get theirs as they are seen."""
+    labels = [arm.label for arm in arms]
+    if [base.checked_number(label) for label in labels] != list(range(len(labels))):
+        raise InvalidParameter(
+            f"{type(base.thing).__name__} must have its arms in the order in which it is given them, {labels!r}"
+        )
+    return base
 
 
 def _parameters(algorithm: type[Algorithm], settings: Settings, arms: Sequence[Arm]) -> dict[str, Any]:
