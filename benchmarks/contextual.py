@@ -35,6 +35,7 @@ from artreplay.environments import (
     LinearContexts,
     SmoothContexts,
     from_classification,
+    logs,
     world_keys,
 )
 from artreplay.streams import MEANS, REWARD, THETA, uniforms, uniforms_at
@@ -48,8 +49,13 @@ RARE = (CLICKS, BY_CONTEXT)
 HORIZONS = {"": 5000, CLICKS: 20_000, BY_CONTEXT: 20_000}
 RATE = 0.005  # about what a decision earns in these worlds
 SIZES = (0, 1000, 10_000)
-LOGS = ("uniform", "decent", "half", "exchanged")
-FAIR = LOGS[:3]
+LOGS: dict[str, Any] = {  # how each log was made
+    "uniform": "uniform",
+    "decent": logs.EpsilonGreedy(0.1),
+    "half": lambda past: logs.Missing(range((past.n_arms + 1) // 2, past.n_arms)).draw(past),
+    "exchanged": logs.Permuted(shift=1),
+}
+FAIR = tuple(LOGS)[:3]
 FEW_SEEDS = {"refitted logistic": 5, "MABWiser LinUCB": 5}  # of those that take long
 FEW_SIZES = (0, 10_000)  # of the same
 PLUS = 5.0  # is added to every regret before ratios are taken, so that small ones do not decide
@@ -173,7 +179,7 @@ def fits(rule: str, world: str, rows: int) -> bool:
 
 @cache
 def environment(world: str, log: str) -> ContextEnvironment:
-    return WORLDS[world]("uniform" if log == "none" else log)
+    return WORLDS[world]("uniform" if log == "none" else LOGS[log])
 
 
 def played(task: Task, seed: int, horizon: int) -> tuple[float, float]:

@@ -17,7 +17,10 @@ LINEAR = Linear(6, 4, blocks=2)
 CASES: dict[str, tuple[Callable[[], Any], Any]] = {
     "MonUCB": (lambda: ar.MonUCB(4, 20, bonus=ar.bonus.practical(0.3)), KArmed(4)),
     "MonUCB, tabulated": (lambda: ar.MonUCB(4, 20, bonus=lambda n: 0.7 / n), KArmed(4, log="random")),
-    "PsiUCB": (lambda: ar.PsiUCB(4, 20, psi=ar.psi.bernoulli_kl), KArmed(4, bad_share=0.5)),
+    "PsiUCB": (
+        lambda: ar.PsiUCB(4, 20, psi=ar.psi.bernoulli_kl),
+        KArmed(4, log=ar.environments.logs.Shares(bad_share=0.5)),
+    ),
     "TopUCB": (lambda: ar.TopUCB(6, 3, 20, bonus=ar.bonus.practical(0.3)), TopArms(6, 3)),
     "TopUCB, tabulated": (lambda: ar.TopUCB(6, 3, 20, bonus=lambda n: 0.7 / n), TopArms(6, 3)),
     "LinUCB": (lambda: ar.LinUCB(LINEAR.features, 20, alpha=0.5), LINEAR),

@@ -17,6 +17,7 @@ from artreplay.environments import (
     LinearContexts,
     context_environments,
     from_classification,
+    logs,
     world_keys,
 )
 from artreplay.errors import ArtReplayError
@@ -69,10 +70,10 @@ def context_at(columns: dict[str, Any], row: int) -> dict[str, Any]:
 @given(
     seed=st.integers(0, 1000),
     rows=st.integers(0, 12),
-    log=st.sampled_from(["uniform", "exchanged"]),
+    log=st.sampled_from(["uniform", logs.Permuted(shift=1)]),
     explore=st.sampled_from(["ucb", "thompson"]),
 )
-def test_a_simulation_is_the_fold(kind: str, seed: int, rows: int, log: str, explore: Any) -> None:
+def test_a_simulation_is_the_fold(kind: str, seed: int, rows: int, log: Any, explore: Any) -> None:
     env = WORLDS[kind](log)
     base = regression(env, explore=explore)
     runs = ar.simulate(base, env, history=rows, horizon=10, replications=1, seed=seed)
@@ -184,7 +185,7 @@ def test_a_log_of_ones_own_is_used_in_every_replication() -> None:
 
 @pytest.mark.parametrize("kind", WORLDS)
 def test_rounds_may_be_drawn_a_few_at_a_time(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    env = WORLDS[kind]("decent")
+    env = WORLDS[kind](logs.EpsilonGreedy(0.1))
     bases = [regression(env), ar.KLUCB(3, 15), Fewest(3)]
     at_once = [run(base, env) for base in bases]
     monkeypatch.setattr(context_environments, "ROUNDS_AHEAD", 4)
@@ -264,7 +265,7 @@ def test_what_does_not_fit_is_refused(base: Any, env: Any, options: Any, sentenc
 @pytest.mark.long
 @pytest.mark.parametrize("kind", WORLDS)
 def test_both_speeds_and_any_number_of_threads_are_the_same(kind: str) -> None:
-    env = WORLDS[kind]("exchanged")
+    env = WORLDS[kind](logs.Permuted(shift=1))
     more = [SEGMENTED[name](env) for name in ("KLUCB", "Thompson")] if kind == "categories" else []
     for base in (regression(env), ar.KLUCB(3, 15), *more):
         with ar.compiling.using("interpreted"):

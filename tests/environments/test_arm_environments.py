@@ -13,6 +13,7 @@ from scipy.stats import beta, ks_1samp, kstest, truncnorm
 import artreplay as ar
 from artreplay.environments import KArmed, Linear, TopArms
 from artreplay.environments.arm_environments import world_keys
+from artreplay.environments.logs import Shares
 from artreplay.errors import ArtReplayError, InvalidParameter
 
 pytestmark = pytest.mark.as_users_run  # many draws
@@ -178,20 +179,20 @@ WRONG = {
     "a mean too high": (lambda: KArmed(2, means=[0.5, 1.5]), r"means must lie in \[0, 1\], got 1.5 for arm 1"),
     "a mean too low": (lambda: KArmed(2, means=[-0.1, 0.5]), r"means must lie in \[0, 1\], got -0.1 for arm 0"),
     "nan for a mean": (lambda: KArmed(2, means=[0.5, math.nan]), r"got nan for arm 1"),
-    "another log": (lambda: KArmed(2, log="even"), 'log must be "uniform", "random" or one weight per arm'),
+    "another log": (lambda: KArmed(2, log="even"), 'log must be "uniform", "random", one weight per arm or'),
     "too few weights": (lambda: KArmed(3, log=[1, 2]), "log must have one weight of at least 0 for each of 3 arms"),
     "a negative weight": (lambda: KArmed(2, log=[1, -1]), "log must have one weight of at least 0"),
     "only zero weights": (lambda: KArmed(2, log=[0, 0]), "and one above 0"),
     "nan for a weight": (lambda: KArmed(2, log=[1, math.nan]), "log must have one weight"),
     "an infinite weight": (lambda: KArmed(2, log=[1, math.inf]), "log must have one weight"),
-    "a number for a log": (lambda: KArmed(2, log=3), "log must have one weight"),
+    "a number for a log": (lambda: KArmed(2, log=3), "log must be"),
     "no log": (lambda: KArmed(2, log=None), "log must be"),
     "other rewards": (lambda: KArmed(2, rewards="gamma"), 'rewards must be "bernoulli", "beta" or "normal"'),
     "no rewards": (lambda: KArmed(2, rewards=None), "rewards must be"),
-    "a bad share above 1": (lambda: KArmed(2, bad_share=1.1), r"bad_share must lie in \[0, 1\]"),
-    "a negative bad share": (lambda: KArmed(2, bad_share=-0.1), r"bad_share must lie in \[0, 1\]"),
-    "nan for a bad share": (lambda: KArmed(2, bad_share=math.nan), r"bad_share must lie in \[0, 1\]"),
-    "a bad share of one arm": (lambda: KArmed(1, bad_share=0.5), "bad_share needs at least 2 arms"),
+    "a bad share above 1": (lambda: Shares(bad_share=1.1), r"bad_share must lie in \[0, 1\]"),
+    "a negative bad share": (lambda: Shares(bad_share=-0.1), r"bad_share must lie in \[0, 1\]"),
+    "nan for a bad share": (lambda: Shares(bad_share=math.nan), r"bad_share must lie in \[0, 1\]"),
+    "a bad share of one arm": (lambda: KArmed(1, log=Shares(bad_share=0.5)), "bad_share needs at least 2 arms"),
     "no budget": (lambda: TopArms(3, 0), "budget must be at least 1"),
     "a budget too high": (lambda: TopArms(3, 4), "budget must be at most the number of arms, got 4 of 3"),
     "no dimension": (lambda: Linear(3, 0), "dim must be at least 1"),
@@ -218,7 +219,7 @@ def test_wrong_parameters_are_refused_in_one_sentence(what):
 NO_NUMBERS = {
     "means": lambda: KArmed(2, means=["a", "b"]),
     "log": lambda: KArmed(2, log=["a", "b"]),
-    "bad_share": lambda: KArmed(2, bad_share="half"),
+    "bad_share": lambda: Shares(bad_share="half"),
     "features": lambda: Linear(2, 2, features=[[1], [1, 2]]),
 }
 

@@ -16,12 +16,19 @@ from artreplay.environments import (
     LinearContexts,
     SmoothContexts,
     from_classification,
+    logs,
     world_keys,
 )
 from artreplay.errors import InvalidHistory, InvalidParameter
 from artreplay.streams import LOG_CONTEXT
 
-LOGS = ("uniform", "decent", "half", "exchanged")
+
+def first_half(past: Any) -> Any:
+    """The first half of the arms alone."""
+    return logs.Missing(range((past.n_arms + 1) // 2, past.n_arms)).draw(past)
+
+
+LOGS = ("uniform", logs.EpsilonGreedy(0.1), first_half, logs.Permuted(shift=1))
 TABLE: dict[str, Any] = {
     "age": [31.0, 40.0, None, 22.0, 31.0, 25.0],
     "country": ["NL", "DE", "DE", "NL", "NL", "DE"],
@@ -48,7 +55,7 @@ def same(one: dict[str, Any], other: dict[str, Any]) -> bool:
 
 @pytest.mark.parametrize("kind", KINDS)
 @given(seed=st.integers(0, 2**70), log=st.sampled_from(LOGS), rows=st.integers(0, 30), more=st.integers(0, 9))
-def test_a_shorter_log_begins_a_longer_one(kind: str, seed: int, log: str, rows: int, more: int) -> None:
+def test_a_shorter_log_begins_a_longer_one(kind: str, seed: int, log: Any, rows: int, more: int) -> None:
     env, key = KINDS[kind](log), key_of(seed)
     short, long = env.log_rows(key, rows), env.log_rows(key, rows + more)
     assert same(short.contexts, {name: column[:rows] for name, column in long.contexts.items()})

@@ -8,6 +8,7 @@ from scipy.stats import chisquare, kstest
 
 from artreplay.environments import KArmed, Linear, TopArms
 from artreplay.environments.arm_environments import world_keys
+from artreplay.environments.logs import Shares
 
 many_draws = pytest.mark.as_users_run
 
@@ -26,7 +27,7 @@ ENVIRONMENTS = {
     "uniform": KArmed(5),
     "random": KArmed(5, log="random"),
     "weights": KArmed(5, log=[1, 0, 2, 3, 4]),
-    "bad": KArmed(10, bad_share=0.7),
+    "bad": KArmed(10, log=Shares(bad_share=0.7)),
     "beta": KArmed(5, rewards="beta"),
     "normal": KArmed(5, rewards="normal"),
     "top": TopArms(5, 2),
@@ -99,7 +100,7 @@ def test_random_shares_are_normalised_uniform_weights():
 @pytest.mark.parametrize("n_arms", [2, 5, 10, 12])
 def test_that_share_of_the_log_is_on_the_worst_fifth(bad_share, n_arms):
     means = np.random.default_rng(1).permutation(n_arms) / n_arms
-    env = KArmed(n_arms, means=means, bad_share=bad_share)
+    env = KArmed(n_arms, means=means, log=Shares(bad_share=bad_share))
     counts = shares(env)
     worst = np.argsort(means)[: max(1, n_arms // 5)]
     rest = np.setdiff1d(np.arange(n_arms), worst)
@@ -113,7 +114,7 @@ def test_that_share_of_the_log_is_on_the_worst_fifth(bad_share, n_arms):
 
 @many_draws
 def test_a_bad_share_keeps_the_proportions_of_the_weights():
-    env = KArmed(10, means=np.arange(10) / 10, log=[1, 3, 1, 1, 0, 0, 0, 0, 0, 2], bad_share=0.5)
+    env = KArmed(10, means=np.arange(10) / 10, log=Shares([1, 3, 1, 1, 0, 0, 0, 0, 0, 2], bad_share=0.5))
     expected = np.array([0.125, 0.375, 0.125, 0.125, 0, 0, 0, 0, 0, 0.25])
     counts = shares(env)
     assert (counts[expected == 0] == 0).all()
@@ -122,7 +123,7 @@ def test_a_bad_share_keeps_the_proportions_of_the_weights():
 
 @many_draws
 def test_a_bad_share_finds_the_worst_arms_of_each_replication():
-    env = KArmed(10, bad_share=1.0)
+    env = KArmed(10, log=Shares(bad_share=1.0))
     for replication in range(5):
         keys = world_keys(0, np.array([replication]))
         worst = set(np.argsort(env.worlds(keys, keys).truth[0])[:2].tolist())

@@ -615,7 +615,7 @@ def slope(points: Any, levels: Any) -> Any:
 
 
 ARMS, LINEAR = ar.environments.KArmed(5, log="random"), ar.environments.Linear(6, 4, blocks=2)
-TOP, TWO = ar.environments.TopArms(5, 2), ar.environments.KArmed(5, bad_share=0.5)
+TOP, TWO = ar.environments.TopArms(5, 2), ar.environments.KArmed(5, log=ar.environments.logs.Shares(bad_share=0.5))
 INTERVAL, EFFORT_LINE = ar.environments.Metric(peak), ar.environments.Metric(slope, 1, **EFFORT)
 STARTS = ("artificial-replay", "full-start", "ignorant")
 

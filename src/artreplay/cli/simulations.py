@@ -37,7 +37,7 @@ from artreplay.console.options import (
 )
 from artreplay.console.output import show, show_json
 from artreplay.environments import KArmed
-from artreplay.environments.arm_environments import LogShares
+from artreplay.environments.logs import LogShares
 from artreplay.errors import InvalidParameter, checked_count
 
 _ARMS, _ROUNDS, _SAMPLES = 10, 1000, 1000  # the setting of the demo, as in the paper

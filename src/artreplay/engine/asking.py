@@ -257,10 +257,10 @@ class ArmReplication:
 
     def draw_history(self, rows: int) -> History:
         """Draw the log of this replication."""
-        arms, rewards = np.empty(rows, np.int64), np.empty(rows)
-        self._rewards.draw_rows(0, rows, arms, rewards)
-        base = self._setting.base
-        return History([base.unit(arm) for arm in arms.tolist()] if isinstance(base, Algorithm) else arms, rewards)
+        env: Any = self._setting.env
+        logged, base = env.draw_log(self._rewards, rows), self._setting.base
+        arms = [base.unit(arm) for arm in logged.arms.tolist()] if isinstance(base, Algorithm) else logged.arms
+        return History(arms, logged.rewards)
 
     def look(self, action: list[Any], round_: int) -> list[PlayedUnit]:
         """Return the arms that are played."""
@@ -305,7 +305,7 @@ class ContextReplication(ArmReplication):
 
     def draw_history(self, rows: int) -> History:
         """The log of this replication."""
-        return self._env.history_of(self._key, rows, self._setting.base)
+        return self._env.history_of(self._rewards, rows, self._setting.base)
 
 
 class PointReplication:

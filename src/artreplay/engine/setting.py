@@ -101,6 +101,14 @@ class Setting:
         is_plain = isinstance(env, OwnEnvironment) and (env.has_delays or not env.is_compilable)
         return is_plain or isinstance(base, ObjectBase)
 
+    @property
+    def draws_logs_singly(self) -> bool:
+        """Whether each replication has a log of its own that no loop can draw."""
+        env = self.env
+        return (
+            isinstance(env, ArmEnvironment) and self.history is None and self.rows > 0 and not env.draws_logs_in_loops
+        )
+
     def shows_log(self, base: Base) -> bool:
         """Whether the whole log is shown before anything is proposed."""
         return self.start == "full-start" or (self.start != "ignorant" and base.reads_whole_log)

@@ -200,9 +200,14 @@ class _Batches:
         self._total = setting.replications
         self._lock = threading.Lock()
         self._size = 1
-        if isinstance(setting.env, ArmEnvironment) and not isinstance(setting.env, ContextEnvironment):
+        env = setting.env
+        if (
+            isinstance(env, ArmEnvironment)
+            and not isinstance(env, ContextEnvironment)
+            and not setting.draws_logs_singly
+        ):
             fair = -(-self._total // (BATCHES_PER_THREAD * n_threads))
-            self._size = min(fair, max(1, MAX_WORLD_ENTRIES // setting.env.n_arms), MAX_REPLICATIONS)
+            self._size = min(fair, max(1, MAX_WORLD_ENTRIES // env.n_arms), MAX_REPLICATIONS)
 
     def __iter__(self) -> Iterator[range]:
         while True:

@@ -61,11 +61,7 @@ class ArmStage:
         self._shows_all = setting.shows_log(base)
         cells = table_of(base.unit_cells(arms).of(arms))
         if setting.rows and isinstance(setting.history, History):
-            part = cast(Part, BaseLog(base, setting.history, "error", drift).whole)
-            self._ledger = _ledger_of(part, cells, self._shows_all)
-            allowances = NO_ALLOWANCES if part.allowances is None else part.allowances
-            start = self._ledger.start.copy()
-            self._log = ArmLog(False, part.units, part.rewards, allowances, NO_NUMBERS, start)
+            self._ledger, self._log = self._read_log(setting.history)
             return
         rows = 0 if setting.totals else setting.rows
         self._ledger = empty_ledger(cells, 0 if self._shows_all else rows, allowed=drift.is_there)
@@ -85,7 +81,19 @@ class ArmStage:
         keys = world_keys(self.setting.seed, numbers)
         worlds = self.env.worlds(keys, self.setting.base_keys(numbers))
         rewards = self.env.stack(worlds, law_for(self.base, self.env))
+        if self.setting.draws_logs_singly:
+            stack = self.env.stack(worlds)
+            stack.enter(0)
+            self._ledger, self._log = self._read_log(self.env.history_of(stack, self.setting.rows, self.base))
         return Scene(self._ledger, self._log, rewards, self._shows_all, lambda rewards: rewards)
+
+    def _read_log(self, history: History) -> tuple[Ledger, ArmLog]:
+        """Return the ledger of a log, and its rows for a base that is shown all of them first."""
+        arms, base = np.arange(self.env.n_arms), self.base
+        part = cast(Part, BaseLog(base, history, "error", self.setting.drift).whole)
+        ledger = _ledger_of(part, table_of(base.unit_cells(arms).of(arms)), self._shows_all)
+        allowances = NO_ALLOWANCES if part.allowances is None else part.allowances
+        return ledger, ArmLog(False, part.units, part.rewards, allowances, NO_NUMBERS, ledger.start.copy())
 
 
 class ContextStage:
@@ -101,14 +109,14 @@ class ContextStage:
         setting, numbers = self.setting, self.setting.numbers(batch)
         worlds = self.env.worlds(world_keys(setting.seed, numbers), setting.base_keys(numbers))
         rewards = self.env.stack(worlds, law_for(self.base, self.env), self._contexts, setting.horizon)
-        ledger, log, counted = self._read_log(worlds.key[0])
+        ledger, log, counted = self._read_log(rewards)
         return Scene(ledger, log, rewards, self._shows_all, self._learn, counted)
 
-    def _read_log(self, key: np.uint64) -> tuple[Ledger, ContextLog, list[int] | None]:
+    def _read_log(self, rewards: ContextRewards) -> tuple[Ledger, ContextLog, list[int] | None]:
         """Return the ledger of the log, its rows for a base that is shown all of them first, and the rows it counts."""
         setting, base, history = self.setting, self.base, self.setting.history
         if not isinstance(history, History):
-            history = self.env.history_of(key, 0 if setting.totals else setting.rows, base)
+            history = self.env.history_of(rewards, 0 if setting.totals else setting.rows, base)
         known = BaseLog(base, history, "error", setting.drift)
         part = cast(Part, known.whole)
         ledger = _ledger_of(part, base.unit_cells(part.units), self._shows_all)

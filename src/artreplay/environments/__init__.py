@@ -1,5 +1,6 @@
 """Environments, which draw the mean rewards, the logs and the online rewards of a simulation."""
 
+from artreplay.environments import logs
 from artreplay.environments.arm_environments import ArmEnvironment, KArmed, Linear, TopArms, world_keys
 from artreplay.environments.context_environments import (
     CategoryContexts,
@@ -31,5 +32,6 @@ __all__ = [
     "TopArms",
     "from_classification",
     "is_own_environment",
+    "logs",
     "world_keys",
 ]

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 
 from artreplay.compiling import Floats, Ints, Loop, Words
+from artreplay.environments.logs import Logged, LoggingPolicy, LogLike, Shares, as_logging_policy, drawn_log
+from artreplay.environments.past_rounds import PastRounds, rewards_by_law
 from artreplay.environments.stack import AHEAD, ArmRewards, Bernoulli, Beta, Law, TruncatedNormal, Worlds, true_means
 from artreplay.errors import InvalidParameter, checked_count
 from artreplay.history import History
-from artreplay.parameters import Count, Seed, Share, checked, checked_seed
-from artreplay.streams import FEATURES, LOG_WEIGHT, MEANS, THETA, fold, fold_each, uniforms
+from artreplay.parameters import Count, Seed, checked, checked_seed
+from artreplay.streams import FEATURES, MEANS, THETA, fold, fold_each, uniforms
 
 Rewards = Literal["bernoulli", "beta", "normal"]
-LogShares = Literal["uniform", "random"]
 _LAWS: dict[str, Law] = {"bernoulli": Bernoulli(), "beta": Beta(), "normal": TruncatedNormal()}
 
 
@@ -29,13 +30,11 @@ class ArmEnvironment:
     budget
         The number of arms that are played in one round.
     log
-        How often each arm is in a log: `"uniform"` for equally often, `"random"` for weights drawn in each replication,
-        or a list of weights.
+        How the log was made: `"uniform"` for all arms equally often, `"random"` for shares drawn in each replication, a
+        list of weights, or a logging policy of `ar.environments.logs`, such as `logs.EpsilonGreedy(0.1)`.
     rewards
         The distribution of the rewards around the mean of an arm: `"bernoulli"`, `"beta"`, or `"normal"`, which is
         truncated to [0, 1].
-    bad_share
-        The share of the log on the worst fifth of the arms. The other arms share the rest in the proportions of `log`.
     """
 
     reward_range: tuple[float, float] = (0.0, 1.0)
@@ -45,20 +44,14 @@ class ArmEnvironment:
         self,
         n_arms: Count,
         budget: Count,
-        log: str | Sequence[float],
+        log: LogLike,
         rewards: Rewards,
-        bad_share: Share | None,
     ) -> None:
         self.n_arms, self.budget = n_arms, budget
         if self.budget > self.n_arms:
             raise InvalidParameter(f"budget must be at most the number of arms, got {self.budget} of {self.n_arms}")
         self.rewards: Rewards = rewards
-        self.log: str | Floats = log if isinstance(log, str) else _checked_weights(log, self.n_arms)
-        if isinstance(log, str) and log not in get_args(LogShares):
-            raise InvalidParameter(f'log must be "uniform", "random" or one weight per arm, got {log!r}')
-        self.bad_share = bad_share
-        if bad_share is not None and n_arms < 2:
-            raise InvalidParameter(f"bad_share needs at least 2 arms, got {n_arms}")
+        self.log: LoggingPolicy = as_logging_policy(log, n_arms)
 
     @property
     def width(self) -> int:
@@ -77,7 +70,8 @@ class ArmEnvironment:
         optimum = np.zeros(len(keys))
         for place in range(self.budget):  # the order must not depend on the number of replications
             optimum += best[:, place]
-        return Worlds(keys, base_keys, means, truth, optimum, self._cumulative_shares(keys, means))
+        shares = self.log.cumulative(keys, means) if isinstance(self.log, Shares) else np.empty((len(keys), 0))
+        return Worlds(keys, base_keys, means, truth, optimum, shares)
 
     @property
     def law(self) -> Law:
@@ -100,11 +94,40 @@ class ArmEnvironment:
         <History of 5 rows on 3 arms>
         """
         keys = world_keys(seed, np.array([checked_count("replication", replication, least=0)]))
-        rewards = self.stack(self.worlds(keys, keys))
         size = checked_count("size", size, least=0)
-        arms, values = np.empty(size, np.int64), np.empty(size)
-        draw_log(rewards, arms, values)
-        return History(arms, values)
+        rewards = self.stack(self.worlds(keys, keys))
+        rewards.enter(0)
+        logged = self.draw_log(rewards, size)
+        return History(logged.arms, logged.rewards)
+
+    @property
+    def draws_logs_in_loops(self) -> bool:
+        """Whether the loop that plays draws the logs as well. Otherwise Python draws them, one after another."""
+        return isinstance(self.log, Shares)
+
+    def draw_log(self, rewards: Any, rows: int) -> Logged:
+        """Draw the log of a world. `rewards` are those of the world, as `stack` makes them without another law."""
+        if not self.draws_logs_in_loops:
+            return drawn_log(self.log, self.past(rewards, rows))
+        logged = Logged(np.empty(rows, np.int64), np.empty(rows))
+        draw_all_rows(rewards, logged.arms, logged.rewards)
+        return logged
+
+    def past(self, rewards: Any, rows: int) -> PastRounds:
+        """Return the rounds of a world in which its log is made."""
+        law, key, mean = rewards.law, rewards.key[0], rewards.mean.copy()
+
+        def draw(arms: Ints, means: Floats | None) -> Floats:
+            return rewards_by_law(law, key, arms, mean[arms] if means is None else means)
+
+        means = np.broadcast_to(mean, (rows, self.n_arms))
+        return PastRounds(key, rows, self.n_arms, lambda: means, draw, self.reward_range)
+
+    def history_of(self, rewards: Any, rows: int, base: Any) -> History:
+        """Draw the log of a world with the labels of a base."""
+        logged = self.draw_log(rewards, rows)
+        labels = list(base.arms) if hasattr(base, "arms") else list(range(self.n_arms))
+        return History.from_columns(logged.rewards, labels, logged.arms)
 
     def stack(self, worlds: Worlds, law: Law | None = None) -> ArmRewards:
         """Make the rewards of these worlds, beginning with the first. `law` replaces the distribution of rewards."""
@@ -121,27 +144,6 @@ class ArmEnvironment:
             law=law,
         )
 
-    def _cumulative_shares(self, keys: Words, means: Floats) -> Floats:
-        if isinstance(self.log, str) and self.log == "uniform" and self.bad_share is None:
-            return np.empty((len(keys), 0))
-        weights = np.ones(means.shape)
-        if isinstance(self.log, np.ndarray):
-            weights[:] = self.log
-        elif self.log == "random":
-            weights = uniforms(keys, LOG_WEIGHT, self.n_arms)
-        if self.bad_share is not None:
-            n_bad = max(1, self.n_arms // 5)
-            for row, mean in zip(weights, means, strict=True):
-                order = np.argsort(mean, kind="stable")
-                for group, share in ((order[:n_bad], self.bad_share), (order[n_bad:], 1.0 - self.bad_share)):
-                    total = row[group].sum()
-                    row[group] = row[group] / total * share if total > 0 else share / len(group)
-        shares = np.cumsum(weights, axis=1)
-        shares /= shares[:, -1:]
-        for row, weight in zip(shares, weights, strict=True):
-            row[np.flatnonzero(weight)[-1] :] = 1.0  # rounding must not leave a gap above the last arm
-        return shares
-
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.n_arms} arms, {self.budget} a round, {self.rewards} rewards>"
 
@@ -156,13 +158,11 @@ class KArmed(ArmEnvironment):
     means
         The mean reward of each arm. By default each replication draws them uniformly from [0, 1].
     log
-        How often each arm is in a log: `"uniform"` for equally often, `"random"` for weights drawn in each replication,
-        or a list of weights.
+        How the log was made: `"uniform"` for all arms equally often, `"random"` for shares drawn in each replication, a
+        list of weights, or a logging policy of `ar.environments.logs`, such as `logs.EpsilonGreedy(0.1)`.
     rewards
         The distribution of the rewards around the mean of an arm: `"bernoulli"`, `"beta"`, or `"normal"`, which is
         truncated to [0, 1].
-    bad_share
-        The share of the log on the worst fifth of the arms. The other arms share the rest in the proportions of `log`.
     budget
         The number of arms that are played in one round.
 
@@ -175,13 +175,12 @@ class KArmed(ArmEnvironment):
         self,
         n_arms: int,
         means: Sequence[float] | None = None,
-        log: str | Sequence[float] = "uniform",
+        log: LogLike = "uniform",
         rewards: Rewards = "bernoulli",
-        bad_share: float | None = None,
         *,
         budget: int = 1,
     ) -> None:
-        super().__init__(n_arms, budget, log, rewards, bad_share)
+        super().__init__(n_arms, budget, log, rewards)
         self.means = None if means is None else _checked_means(means, self.n_arms)
 
     def draw_means(self, keys: Words) -> Floats:
@@ -202,7 +201,7 @@ class TopArms(KArmed):
         The number of arms that are played in one round.
     means
         The mean reward of each arm. By default each replication draws them uniformly from [0, 1].
-    log, rewards, bad_share
+    log, rewards
         As for `KArmed`.
 
     >>> TopArms(10, budget=3)
@@ -215,11 +214,10 @@ class TopArms(KArmed):
         n_arms: int,
         budget: int,
         means: Sequence[float] | None = None,
-        log: str | Sequence[float] = "uniform",
+        log: LogLike = "uniform",
         rewards: Rewards = "bernoulli",
-        bad_share: float | None = None,
     ) -> None:
-        super().__init__(n_arms, means, log, rewards, bad_share, budget=budget)
+        super().__init__(n_arms, means, log, rewards, budget=budget)
 
 
 class Linear(ArmEnvironment):
@@ -239,7 +237,7 @@ class Linear(ArmEnvironment):
         block.
     features
         The features in [0, 1], one row per arm. By default they are drawn uniformly, from `seed`.
-    log, rewards, bad_share
+    log, rewards
         As for `KArmed`.
     seed
         The seed of the features.
@@ -256,12 +254,11 @@ class Linear(ArmEnvironment):
         dim: Count,
         blocks: Count = 1,
         features: Any = None,
-        log: str | Sequence[float] = "uniform",
+        log: LogLike = "uniform",
         rewards: Rewards = "bernoulli",
-        bad_share: float | None = None,
         seed: Seed = 0,
     ) -> None:
-        super().__init__(n_arms, 1, log, rewards, bad_share)
+        super().__init__(n_arms, 1, log, rewards)
         self.dim, self.blocks = dim, blocks
         if self.dim % self.blocks:
             raise InvalidParameter(f"dim must be a multiple of blocks, got {self.dim} and {self.blocks}")
@@ -288,7 +285,7 @@ class Linear(ArmEnvironment):
 
 
 @Loop
-def draw_log(rewards: Any, arms: Ints, values: Floats) -> int:
+def draw_all_rows(rewards: Any, arms: Ints, values: Floats) -> int:
     """Draw a whole log, in order."""
     rewards.draw_rows(0, len(arms), arms, values)
     return len(arms)
@@ -316,13 +313,4 @@ def _checked_means(means: Sequence[float], n_arms: int) -> Floats:
     if not ((values >= 0.0) & (values <= 1.0)).all():
         arm = int(np.flatnonzero(~((values >= 0.0) & (values <= 1.0)))[0])
         raise InvalidParameter(f"means must lie in [0, 1], got {values[arm]} for arm {arm}")
-    return values
-
-
-def _checked_weights(weights: Sequence[float], n_arms: int) -> Floats:
-    values = _numbers("log", weights)
-    if values.shape != (n_arms,) or not np.isfinite(values).all() or (values < 0.0).any() or values.sum() <= 0.0:
-        raise InvalidParameter(
-            f"log must have one weight of at least 0 for each of {n_arms} arms, and one above 0, got {values.tolist()}"
-        )
     return values

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from artreplay.compiling import Floats, Ints, Words
 from artreplay.environments.arm_environments import ArmEnvironment, world_keys
 from artreplay.environments.context_stack import ContextRewards, ContextRows, WithoutContexts
+from artreplay.environments.logs import LogLike, drawn_log
+from artreplay.environments.past_rounds import PastRounds, rewards_by_law
 from artreplay.environments.stack import Law, WorldKeys
 from artreplay.errors import InvalidParameter, checked_count
 from artreplay.history import Contexts, History, Numeric
 from artreplay.history.context_columns import as_contexts
 from artreplay.history.context_values import context_columns
 from artreplay.parameters import Count, checked
-from artreplay.streams import CONTEXT, LOG_CONTEXT, LOG_REWARD, LOG_UNIT, THETA, uniforms, uniforms_at
-
-Logging = Literal["uniform", "decent", "half", "exchanged"]
+from artreplay.streams import CONTEXT, LOG_CONTEXT, THETA, uniforms, uniforms_at
 
 ROUNDS_AHEAD = 4096  # whose contexts are drawn together
-EXPLORED = 0.1  # the share of a decent log in which the arm was chosen at random
 SPREAD = 0.25  # the standard deviation of the mean rewards of an arm in `LinearContexts`
 REACH = 0.25  # how far from its centre an arm of `SmoothContexts` is good, as a standard deviation
 MOST_OF_A_VALUE = 1.5  # what a value of a category adds to the logit of an arm, at most
@@ -40,7 +39,7 @@ class LoggedRows(NamedTuple):
     contexts: dict[str, Any]
     arms: Ints
     rewards: Floats
-    chances: Floats  # with which these arms were chosen
+    chances: Floats | None  # with which these arms were chosen, where that is known
 
 
 class ContextEnvironment(ArmEnvironment):
@@ -59,16 +58,13 @@ class ContextEnvironment(ArmEnvironment):
     n_draws
         How many uniform draws make a context.
     log
-        How the arms of a log were chosen: `"uniform"`; `"decent"`, the best arm of the context in nine rows of ten and
-        any arm in the tenth; `"half"`, the first half of the arms alone; or `"exchanged"`, uniformly, where each reward
-        was written down with the arm that follows.
+        How the log was made, as for `KArmed`.
     """
 
     @checked
-    def __init__(self, n_arms: Count, contexts: Contexts, n_draws: Count, log: Logging = "uniform") -> None:
-        super().__init__(n_arms, 1, "uniform", "bernoulli", None)
+    def __init__(self, n_arms: Count, contexts: Contexts, n_draws: Count, log: LogLike = "uniform") -> None:
+        super().__init__(n_arms, 1, log, "bernoulli")
         self.contexts, self.n_draws = contexts, n_draws
-        self.log: str = log
 
     def draw(self, key: Any, draws: Floats) -> Drawn:
         """Turn uniform draws, one row for each context, into contexts and mean rewards in the world with this key."""
@@ -79,21 +75,15 @@ class ContextEnvironment(ArmEnvironment):
         return self._drawn(key, CONTEXT, np.arange(first, last))
 
     def log_rows(self, key: Any, rows: int) -> LoggedRows:
-        """Draw the log of the world with this key. A shorter log is the beginning of a longer one."""
+        """Draw the log of the world with this key."""
         numbers = np.arange(rows)
         contexts, means = self._drawn(key, LOG_CONTEXT, numbers)
-        draw = uniforms_at(key, LOG_UNIT, 0, numbers)
-        among = (self.n_arms + 1) // 2 if self.log == "half" else self.n_arms
-        arms = np.minimum((draw * among).astype(np.int64), among - 1)
-        chances = np.full(rows, 1.0 / among)
-        if self.log == "decent":
-            best = means.argmax(axis=1)
-            arms = np.where(uniforms_at(key, LOG_UNIT, 1, numbers) < EXPLORED, arms, best)
-            chances = EXPLORED * chances + np.where(arms == best, 1.0 - EXPLORED, 0.0)
-        rewards = (uniforms_at(key, LOG_REWARD, arms, numbers) < means[numbers, arms]).astype(np.float64)
-        if self.log == "exchanged":
-            arms = (arms + 1) % self.n_arms
-        return LoggedRows(contexts, arms, rewards, chances)
+
+        def draw(arms: Ints, changed: Floats | None) -> Floats:
+            return rewards_by_law(self.law, key, arms, means[numbers, arms] if changed is None else changed)
+
+        past = PastRounds(key, rows, self.n_arms, lambda: means, draw, self.reward_range)
+        return LoggedRows(contexts, *drawn_log(self.log, past))
 
     def draw_history(self, size: int, seed: int = 0, replication: int = 0) -> History:
         """Draw the log that `simulate(seed=seed)` uses in one replication, to look at it or to use it elsewhere.
@@ -105,9 +95,9 @@ class ContextEnvironment(ArmEnvironment):
         rows = self.log_rows(keys[0], checked_count("size", size, least=0))
         return History(rows.arms, rows.rewards, contexts=rows.contexts)
 
-    def history_of(self, key: Any, rows: int, base: Any) -> History:
+    def history_of(self, rewards: Any, rows: int, base: Any) -> History:
         """Draw the log of a world with the labels of a base, and with contexts if the base hears of them."""
-        logged = self.log_rows(key, rows)
+        logged = self.log_rows(rewards.key[0], rows)
         labels = list(base.arms) if hasattr(base, "arms") else list(range(self.n_arms))
         contexts = as_contexts(logged.contexts, rows) if base.contextual else None
         return History.from_columns(logged.rewards, labels, logged.arms, contexts=contexts)
@@ -145,18 +135,18 @@ class ContextEnvironment(ArmEnvironment):
         return drawn
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__}: {self.n_arms} arms, {len(self.contexts.columns)} columns, {self.log} log>"
+        return f"<{type(self).__name__}: {self.n_arms} arms, {len(self.contexts.columns)} columns>"
 
 
 class LinearContexts(ContextEnvironment):
     """Has `dim` columns, uniform on [−1, 1], and means 1/2 + w·x, clipped to [0, 1]. Each arm draws its own w.
 
     >>> LinearContexts(5, dim=10)
-    <LinearContexts: 5 arms, 10 columns, uniform log>
+    <LinearContexts: 5 arms, 10 columns>
     """
 
     @checked
-    def __init__(self, n_arms: Count, dim: Count, log: Logging = "uniform") -> None:
+    def __init__(self, n_arms: Count, dim: Count, log: LogLike = "uniform") -> None:
         super().__init__(n_arms, Contexts({f"x{at}": Numeric(-1, 1) for at in range(dim)}), dim, log)
 
     def draw(self, key: Any, draws: Floats) -> Drawn:
@@ -172,12 +162,12 @@ class LinearContexts(ContextEnvironment):
 class SmoothContexts(ContextEnvironment):
     """Has `dim` columns, uniform on [0, 1]. Each arm is good near a point of its own: .9 there, .1 far away.
 
-    >>> SmoothContexts(5, log="decent")
-    <SmoothContexts: 5 arms, 2 columns, decent log>
+    >>> SmoothContexts(5)
+    <SmoothContexts: 5 arms, 2 columns>
     """
 
     @checked
-    def __init__(self, n_arms: Count, dim: Count = 2, log: Logging = "uniform") -> None:
+    def __init__(self, n_arms: Count, dim: Count = 2, log: LogLike = "uniform") -> None:
         super().__init__(n_arms, Contexts({f"x{at}": Numeric(0, 1) for at in range(dim)}), dim, log)
 
     def draw(self, key: Any, draws: Floats) -> Drawn:
@@ -198,7 +188,7 @@ class CategoryContexts(ContextEnvironment):
     """
 
     @checked
-    def __init__(self, n_arms: Count, sizes: Sequence[int] = (5, 4, 3), log: Logging = "uniform") -> None:
+    def __init__(self, n_arms: Count, sizes: Sequence[int] = (5, 4, 3), log: LogLike = "uniform") -> None:
         self.sizes = [checked_count("the size of a category", size, least=2) for size in sizes]
         values = {f"c{at}": [f"v{value}" for value in range(size)] for at, size in enumerate(self.sizes)}
         super().__init__(n_arms, Contexts(categories=values), len(self.sizes), log)
@@ -227,7 +217,7 @@ class Classification(ContextEnvironment):
     """
 
     @checked
-    def __init__(self, X: Any, y: Any, log: Logging = "uniform") -> None:
+    def __init__(self, X: Any, y: Any, log: LogLike = "uniform") -> None:
         columns = _varying(X)
         self.labels, self._class = np.unique(np.asarray(y), return_inverse=True)
         rows = len(next(iter(columns.values())))
@@ -245,7 +235,7 @@ class Classification(ContextEnvironment):
         return Drawn({name: column[rows] for name, column in self._columns.items()}, means)
 
 
-def from_classification(X: Any, y: Any, log: Logging = "uniform") -> Classification:
+def from_classification(X: Any, y: Any, log: LogLike = "uniform") -> Classification:
     """Turn labelled rows into a world: an arm for each label, reward 1 for the right one, contexts drawn from the rows.
 
     Parameters
@@ -256,10 +246,10 @@ def from_classification(X: Any, y: Any, log: Logging = "uniform") -> Classificat
     y
         The label of each row. Arm a stands for the a-th label in sorted order, `env.labels[a]`.
     log
-        How the arms of a log were chosen, as for `ContextEnvironment`.
+        How the log was made, as for `KArmed`.
 
     >>> from_classification([[0.0, 3.0], [1.0, 3.0], [0.2, 3.0]], ["no", "yes", "no"])
-    <Classification: 2 arms, 1 columns, uniform log>
+    <Classification: 2 arms, 1 columns>
     """
     return Classification(X, y, log)
 

@@ -20,7 +20,7 @@ class LogWorlds(ArmEnvironment):
 
     def __init__(self, counts: Ints, sums: Floats) -> None:
         """Fit the prior. `counts` has the number of rows of each arm, and `sums` the sum of their rewards in [0, 1]."""
-        super().__init__(len(counts), 1, "uniform", "bernoulli", None)
+        super().__init__(len(counts), 1, "uniform", "bernoulli")
         self.prior = fitted_prior(counts, sums)
         self._a: Floats = self.prior[0] + sums
         self._b: Floats = self.prior[1] + (counts - sums)

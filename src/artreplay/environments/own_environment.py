@@ -7,15 +7,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from artreplay.compiling import Floats, Ints, Words, check_fields, compiled, copied, is_component
+from artreplay.compiling import Floats, Ints, Loop, Words, check_fields, compiled, copied, is_component
 from artreplay.environments.arm_environments import ArmEnvironment
+from artreplay.environments.logs import Logged, LogLike, Shares
+from artreplay.environments.past_rounds import PastRounds, run_whole
 from artreplay.environments.stack import NOT_A_UNIT, WorldKeys
 from artreplay.errors import InvalidParameter, checked_count
-from artreplay.replay import AGAIN
+from artreplay.replay import AGAIN, DONE
 from artreplay.streams import LOG_REWARD, LOG_UNIT, REWARD, below, uniform
 
 TRIAL_DRAWS = (0.25, 0.75)  # uniform draws for which the rewards of a component are tried out
 MAX_TRIAL_ARMS = 16
+MOVE = 16  # the number of the draws that move the rewards of a log to other means
+TINY = 1e-300  # in place of 0 where a mean is already at the end of the range
 
 
 @compiled
@@ -110,6 +114,31 @@ class OwnRewards(NamedTuple):
             values[row] = (reward - self.scale.low) / self.scale.span
 
 
+@Loop
+def means_before(own: Any, means: Floats, cursor: Ints, limit: int) -> int:
+    """Ask for the means of the next rows of a log, at most `limit`. The last row was logged in round −1."""
+    row = cursor[0]
+    last = min(row + limit, len(means))
+    while row < last:
+        for arm in range(means.shape[1]):
+            means[row, arm] = own.mean(arm, row - len(means))
+        row += 1
+    cursor[0] = row
+    return DONE if row == len(means) else AGAIN
+
+
+@Loop
+def rewards_before(own: Any, key: Any, arms: Ints, out: Floats, cursor: Ints, limit: int) -> int:
+    """Draw the rewards of the next rows of a log, at most `limit`."""
+    row = cursor[0]
+    last = min(row + limit, len(arms))
+    while row < last:
+        out[row] = own.reward(arms[row], row - len(arms), uniform(key, LOG_REWARD, arms[row], row))
+        row += 1
+    cursor[0] = row
+    return DONE if row == len(arms) else AGAIN
+
+
 class CheckedWorld:
     """Checks the answers of a plain object of the user's own."""
 
@@ -172,6 +201,8 @@ class OwnEnvironment(ArmEnvironment):
     ----------
     own
         The object.
+    log
+        How the log was made, as for `KArmed`.
 
     >>> import artreplay as ar
     >>> class Coins:
@@ -184,10 +215,10 @@ class OwnEnvironment(ArmEnvironment):
     <Coins: 2 arms>
     """
 
-    def __init__(self, own: Any) -> None:
+    def __init__(self, own: Any, log: LogLike = "uniform") -> None:
         self.own = own
         self.rows = 0  # how many rows the logs have that it draws
-        super().__init__(_arms_of(own), getattr(own, "budget", 1), "uniform", "bernoulli", None)
+        super().__init__(_arms_of(own), getattr(own, "budget", 1), log, "bernoulli")
         low, high = getattr(own, "reward_range", (0.0, 1.0))
         self.reward_range = (float(low), float(high))
         self.is_compilable = is_component(own)
@@ -214,6 +245,45 @@ class OwnEnvironment(ArmEnvironment):
             checked.mean(arm, 0)
             for u in TRIAL_DRAWS:
                 checked.reward(arm, 0, u)
+
+    @property
+    def draws_logs_in_loops(self) -> bool:
+        """Whether the loop that plays draws the logs as well."""
+        return isinstance(self.log, Shares) and self.log.is_uniform
+
+    def draw_log(self, rewards: Any, rows: int) -> Logged:
+        """Draw the log of a world, whose last row comes from round −1."""
+        return super().draw_log(rewards._replace(rows=rows), rows)
+
+    def past(self, rewards: Any, rows: int) -> PastRounds:
+        """Return the rounds of a world in which its log is made."""
+        own, key = rewards.own, rewards.key[0]
+
+        def means() -> Floats:
+            found = np.empty((rows, self.n_arms))
+            run_whole(means_before, own, found)
+            return found
+
+        def draw(arms: Ints, wanted: Floats | None) -> Floats:
+            drawn = np.empty(rows)
+            run_whole(rewards_before, own, key, np.ascontiguousarray(arms, np.int64), drawn)
+            if wanted is None:
+                return drawn
+            return self._moved(drawn, past.means[np.arange(rows), arms], wanted, past.uniforms(MOVE))
+
+        past = PastRounds(key, rows, self.n_arms, means, draw, self.reward_range)
+        return past
+
+    def _moved(self, rewards: Floats, means: Floats, wanted: Floats, draws: Floats) -> Floats:
+        """Move rewards to other means. Where they have a range, some become its lowest or its highest value."""
+        low, high = self.reward_range
+        if math.isinf(high - low):
+            return rewards + wanted - means
+        to_high, to_low = wanted - means, means - wanted
+        chance = np.where(
+            wanted > means, to_high / np.maximum(high - means, TINY), to_low / np.maximum(means - low, TINY)
+        )
+        return np.where(draws < chance, np.where(wanted > means, high, low), rewards)
 
     @property
     def law(self) -> Any:
