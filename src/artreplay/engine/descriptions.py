@@ -36,7 +36,8 @@ def description_of(thing: Any, depth: int = 0) -> str:
     if isinstance(thing, HasFingerprint):
         return f"{thing!r} {_digest(thing.fingerprint.digests.tobytes())}"
     if isinstance(thing, OwnEnvironment):
-        return _of_own_world(thing.own)
+        own = _of_own_world(thing.own)
+        return own if thing.draws_logs_in_loops else f"{own}, log={description_of(thing.log)}"
     if depth == MAX_DEPTH:
         return "..."
     inner = functools.partial(description_of, depth=depth + 1)

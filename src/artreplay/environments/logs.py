@@ -235,7 +235,7 @@ class Missing:
     def draw(self, past: PastRounds) -> Logged:
         """Draw a log."""
         named = [self.arms] if isinstance(self.arms, (str, int)) else self.arms
-        kept = np.setdiff1d(np.arange(past.n_arms), [past.number_of(cast(ArmName, arm)) for arm in named])
+        kept = np.setdiff1d(np.arange(past.n_arms), [past.number_of(arm) for arm in named])
         if len(kept) == 0:
             raise InvalidParameter("a log must have at least one arm, and all are missing")
         found = drawn_log(self.of, past.among(kept))
