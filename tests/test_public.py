@@ -24,7 +24,7 @@ NAMES = {
     "Contexts", "ContextRegression", "Numeric", "adapters",
 }  # fmt: skip
 ENVIRONMENTS = {
-    "ArmEnvironment", "KArmed", "Linear", "Metric", "OwnEnvironment", "PiecewiseLinear", "PointEnvironment",
+    "ArmEnvironment", "KArmed", "Linear", "Metric", "OwnEnvironment", "PiecewiseLinear", "PointEnvironment", "logs",
     "Quadratic", "TopArms", "is_own_environment", "world_keys", "CategoryContexts", "Classification",
     "ContextEnvironment", "Drawn", "LinearContexts", "SmoothContexts", "from_classification",
 }  # fmt: skip
