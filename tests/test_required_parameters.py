@@ -15,7 +15,7 @@ from artreplay.parameters import REQUIRED, Count, Share, check_of, checked, requ
 
 PUBLIC = {
     **{name: getattr(ar, name) for name in ar.__all__ if callable(getattr(ar, name))},
-    **{name: getattr(ar.environments, name) for name in ar.environments.__all__},
+    **{name: getattr(ar.environments, name) for name in ar.environments.__all__ if name != "logs"},
     **{name: getattr(ar.bonus, name) for name in ("practical", "anytime")},
 }
 
