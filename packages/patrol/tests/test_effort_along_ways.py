@@ -175,11 +175,14 @@ class TestWordsOnRecords:
         _, quality = read_records(tmp_path / "a.gpx", site())
         assert (quality.planned, quality.observations) == (1, 1)
 
-    def test_workbooks_are_named(self, tmp_path: Path) -> None:
+    def test_workbooks_and_zips_in_a_folder_are_named(self, tmp_path: Path) -> None:
         (tmp_path / "week.xlsx").write_bytes(b"PK")
         with pytest.raises(Exception, match=r"week.xlsx is a workbook: save the sheet .* as CSV"):
             read_records(tmp_path / "week.xlsx", site())
         with pytest.raises(Exception, match=r"holds no records: week.xlsx: workbooks are not read; save the sheet"):
             read_records(tmp_path, site())
         write_lines(tmp_path / "a.csv", "Patrol,Date,X,Y,Category", ["P1,2016-03-15,31.1,0.1,Snare"])
-        assert any("week.xlsx: workbooks are not read" in line for line in read_records(tmp_path, site())[1].warnings())
+        (tmp_path / "tracks.zip").write_bytes(b"PK")
+        warned = read_records(tmp_path, site())[1].warnings()
+        assert any("week.xlsx: workbooks are not read" in line for line in warned)
+        assert any("tracks.zip: a zip in a folder is not read; unpack it" in line for line in warned)

@@ -41,6 +41,7 @@ _GPX = ".gpx"
 _VECTOR = (".gpkg", ".geojson", ".json", ".shp")
 _KML = (".kml", ".kmz")
 _XML = ".xml"
+_ZIP = ".zip"
 _WORKBOOKS = (".xlsx", ".xls", ".xlsm", ".ods", ".numbers")
 _SAVE_AS_CSV = "save the sheet with the records as CSV (in Excel: Save as, CSV UTF-8), and import that"
 _KINDS = (
@@ -81,7 +82,7 @@ def read_all(path: Path | str, site: Site, date_format: str | None = None, nothi
         checked_date_format(date_format)
     with ExitStack() as stack:
         name = path.name or str(path)
-        if path.suffix.lower() == ".zip" and path.is_file():
+        if path.suffix.lower() == _ZIP and path.is_file():
             path = stack.enter_context(unpacked(path))
         raws, site = _raw(path, site, name)
         return _cleaned(raws, site, site.date_format if date_format is None else date_format, nothing_found)
@@ -102,14 +103,24 @@ def _raw(path: Path, site: Site, name: str) -> tuple[list[Raw], Site]:
     files = sorted(
         file for file in path.rglob("*") if file.suffix.lower() in kinds and not _passed_over(file, path, site)
     )
-    books = sorted(file.name for file in path.rglob("*") if file.suffix.lower() in _WORKBOOKS)
-    passed_over = f"{', '.join(books[:3])}: workbooks are not read; {_SAVE_AS_CSV}"
+    left_out = _left_out(path, site)
     found = [raw for file in files for raw in _one_file(file, site)]
     if not found:
-        raise InvalidRecords(f"{name} holds no records: {passed_over if books else f'they are {_KINDS}'}")
-    if books:
-        found[0] = replace(found[0], notes=(*found[0].notes, passed_over))
+        raise InvalidRecords(f"{name} holds no records: {'; '.join(left_out) or f'they are {_KINDS}'}")
+    found[0] = replace(found[0], notes=(*found[0].notes, *left_out))
     return found, site
+
+
+def _left_out(path: Path, site: Site) -> list[str]:
+    """What there is to say of the workbooks and zips in a folder."""
+    cures = {_WORKBOOKS: f"workbooks are not read; {_SAVE_AS_CSV}", (_ZIP,): "a zip in a folder is not read; unpack it"}
+    said = []
+    for kinds, cure in cures.items():
+        names = sorted(
+            file.name for file in path.rglob("*") if file.suffix.lower() in kinds and not _passed_over(file, path, site)
+        )
+        said += [f"{', '.join(names[:3])}: {cure}"] * bool(names)
+    return said
 
 
 def _passed_over(file: Path, root: Path, site: Site) -> bool:
