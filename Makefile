@@ -124,7 +124,7 @@ $(VENV)/.serve: pyproject.toml constraints.txt | $(VENV)/bin/python
 # SEEDS=3 for a first look, MINUTES=30 to begin nothing after that (the next call goes on).
 # A year of plans in invented parks, with each planner in each condition; takes half an hour, and goes on where it was.
 bench-patrol: $(VENV)/.dev
-	PYTHONPATH=packages/patrol/benchmarks $(ONE_THREAD) $(VENV)/bin/python packages/patrol/benchmarks/compare_planners.py .patrol-planners.jsonl --parks $(or $(PARKS),40) --seed $(or $(SEED),500001)
+	PYTHONPATH=packages/patrol/benchmarks:benchmarks $(ONE_THREAD) $(VENV)/bin/python packages/patrol/benchmarks/compare_planners.py .patrol-planners.csv --parks $(or $(PARKS),40) --seed $(or $(SEED),700001)
 
 bench-space: .venv-peers/.ready
 	$(ONE_THREAD) SEEDS=$(SEEDS) MINUTES=$(MINUTES) PROCESSES=$(PROCESSES) ONLY="$(ONLY)" RULES="$(RULES)" TABLES=$(TABLES) .venv-peers/bin/python benchmarks/space.py

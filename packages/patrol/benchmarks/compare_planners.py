@@ -1,60 +1,44 @@
 """What each planner finds in a year, in both simulators, park by park: a run that is cut short goes on where it was.
 
-    make bench-patrol PARKS=40 SEED=500001
+    make bench-patrol PARKS=40 SEED=700001
 
-plays a year in each park with each planner, adds a line to a file for each, leaves out what is there already, and
-prints the means with the paired differences from our planner.
+adds a row to a table for every kind of park and every seed that it lacks, and prints the means with the paired
+differences from our planner. The rows of the pages are in docs/results/patrol-planners.csv.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-from collections.abc import Callable
+import csv
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-from other_worlds import KINDS, finds_in_a_year
-from rivals import OURS, PLANNERS
+from other_worlds import KINDS, invent, rate_now, year_elsewhere
+from patrol_tables import HELD, NAMES, means, read
+from rivals import PLANNERS
 from worlds import CONDITIONS, Ground
-from years import year_of
+from years import held_by_ranges, year_of
 
 BUDGET, PLACES, WAYPOINTS = 20.0, 5, 20_000
 
 
-def plays(seed: int, kinds: list[str]) -> dict[str, Callable[[str], float]]:
-    """By kind of park, how to play a year in the park of a seed with a planner."""
-    made: dict[str, Callable[[str], float]] = {}
-    grounds: list[Ground] = []
-
-    def in_a_condition(name: str, condition: str) -> float:
-        if not grounds:
-            grounds.append(Ground.invent(seed, WAYPOINTS))
-        world = grounds[0].world(condition)
-        return float(year_of(world, PLANNERS[name](world, BUDGET, PLACES)).finds.sum())
-
+def rows(seed: int, kinds: Sequence[str]) -> Iterator[dict[str, float | int | str]]:
+    """A year with every planner in the park of a seed, in each kind of park."""
+    ground = Ground.invent(seed, WAYPOINTS) if set(kinds) & set(CONDITIONS) else None
     for kind in kinds:
-        if kind in CONDITIONS:
-            made[kind] = lambda name, kind=kind: in_a_condition(name, kind)
-        else:
-            made[kind] = lambda name, kind=kind: finds_in_a_year(kind, seed, name, BUDGET, PLACES)
-    return made
-
-
-def table(lines: list[dict[str, Any]]) -> str:
-    """Means over the parks, and the paired difference of our planner from each with its standard error."""
-    found = {(one["kind"], one["seed"], one["planner"]): float(one["finds"]) for one in lines}
-    rows = []
-    for kind in dict.fromkeys(kind for kind, _, _ in found):
-        seeds = sorted({seed for of, seed, name in found if of == kind and name == OURS})
-        for name in PLANNERS:
-            if len(seeds) > 1 and all((kind, seed, name) in found for seed in seeds):
-                theirs = np.array([found[kind, seed, name] for seed in seeds])
-                more = np.array([found[kind, seed, OURS] for seed in seeds]) - theirs
-                error = more.std(ddof=1) / np.sqrt(len(more))
-                rows.append(f"{kind:13s} {name:26s} {theirs.mean():6.1f}   ours {more.mean():+5.1f} ± {error:.1f}")
-    return "\n".join(rows)
+        found: dict[str, float | int | str] = {"kind": kind, "seed": seed}
+        if kind in KINDS:
+            world = invent(kind, seed)
+            held = held_by_ranges(world.visits, world.mask, world.first, rate_now(world))
+            for name in NAMES:
+                world = invent(kind, seed)
+                found[name] = year_elsewhere(world, PLANNERS[name](world, BUDGET, PLACES))
+        elif ground is not None:
+            park = ground.world(kind)
+            held = held_by_ranges(park.visits, park.mask, park.first, park.quiet().now(park.weekly(0)))
+            for name in NAMES:
+                found[name] = int(year_of(park, PLANNERS[name](park, BUDGET, PLACES)).finds.sum())
+        yield found | {name: round(share, 3) for name, share in zip(HELD, held, strict=True)}
 
 
 def main() -> None:
@@ -62,20 +46,24 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("file", type=Path)
     options.add_argument("--parks", type=int, default=40)
-    options.add_argument("--seed", type=int, default=500_001)
+    options.add_argument("--seed", type=int, default=700_001)
     options.add_argument("--kinds", nargs="*", default=[*CONDITIONS, *KINDS])
-    options.add_argument("--planners", nargs="*", default=[name for name in PLANNERS if "tree" not in name])
     asked = options.parse_args()
-    lines = [json.loads(line) for line in asked.file.read_text().splitlines()] if asked.file.exists() else []
-    there = {(one["kind"], one["seed"], one["planner"]) for one in lines}
+    header = ("kind", "seed", *NAMES, *HELD)
+    if not asked.file.exists():
+        asked.file.write_text(",".join(f'"{name}"' for name in header) + "\n")
+    played = read(asked.file)
+    if played and tuple(played[0]) != header:
+        raise SystemExit(f"{asked.file} must have the columns {', '.join(header)}: take another file")
+    there = {(row["kind"], int(row["seed"])) for row in played}
     for seed in range(asked.seed, asked.seed + asked.parks):
-        for kind, play in plays(seed, asked.kinds).items():
-            for name in asked.planners:
-                if (kind, seed, name) not in there:
-                    lines.append({"kind": kind, "seed": seed, "planner": name, "finds": play(name)})
-                    with open(asked.file, "a") as file:
-                        file.write(json.dumps(lines[-1]) + "\n")
-    print(table(lines))
+        lacking = [kind for kind in asked.kinds if (kind, seed) not in there]
+        for row in rows(seed, lacking) if lacking else ():
+            with open(asked.file, "a", newline="") as file:
+                csv.DictWriter(file, header, lineterminator="\n").writerow(row)
+    for kind, by_planner in means(read(asked.file)).items():
+        for name, of in by_planner.items():
+            print(f"{kind:13s} {name:34s} {of.finds:6.1f}   ours {of.more:+5.1f} ± {of.error:.1f}")
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import shapely
-from rivals import PLANNERS
+from rivals import Planner
 
 from artreplay_patrol import Area, Site
 from artreplay_patrol.forecast import WEEK, Visits
@@ -130,15 +130,21 @@ def invent(kind: str, seed: int) -> OtherWorld:
     return OtherWorld(kind, seed, site, mask, visits, FIRST, ground)
 
 
-def finds_in_a_year(kind: str, seed: int, name: str, budget: float = 20.0, places: int = 5, missed: float = 0.1) -> int:
-    """Places at which a planner found something in a year; everybody has the same park and the same luck."""
-    world = invent(kind, seed)
-    planner = PLANNERS[name](world, budget, places)
-    luck, reached = (np.random.default_rng([seed, use]).random((WEEKS, SIDE * SIDE)) for use in (21, 22))
+def rate_now(world: OtherWorld) -> np.ndarray:
+    """The rate of finds per km that a visit of 2 km would meet in each box."""
+    made: np.ndarray = -np.log1p(-np.clip(world.ground.chance(2.0), 0.0, 0.999)) / 2.0
+    return made
+
+
+def year_elsewhere(world: OtherWorld, planner: Planner, missed: float = 0.1) -> int:
+    """Places at which a planner found something in a year; everybody has the same park and the same luck.
+
+    The world moves on with the year, so that every planner needs one of its own.
+    """
+    luck, reached = (np.random.default_rng([world.seed, use]).random((WEEKS, SIDE * SIDE)) for use in (21, 22))
     levels, finds = np.array(world.site.levels), 0.0
     for week in range(WEEKS):
-        truth = -np.log1p(-np.clip(world.ground.chance(2.0), 0.0, 0.999)) / 2.0
-        action = np.array(planner.ask(week, truth), np.int64).reshape(-1, 2)
+        action = np.array(planner.ask(week, rate_now(world)), np.int64).reshape(-1, 2)
         boxes, numbers = action[reached[week, action[:, 0]] >= missed].T
         found = world.ground.visit(boxes, levels[numbers], luck[week, boxes])
         planner.tell(week, boxes, numbers, found)

@@ -1,19 +1,17 @@
-"""Writes the tables of the pages from docs/results/patrol-planners.json and patrol-other-worlds.jsonl.
+"""Writes the tables of the pages from docs/results/patrol-planners.csv and patrol-other-worlds.jsonl.
 
 In the folder packages/patrol:
 
-    PYTHONPATH=benchmarks python benchmarks/simulate_patrols.py --parks 20 --seed 90001 --json \\
-        -o docs/patrol-planners.png > docs/results/patrol-planners.json
-    PYTHONPATH=benchmarks python benchmarks/compare_planners.py docs/results/patrol-other-worlds.jsonl --parks 28 \\
-        --seed 500001 --kinds still moving "moving, rare"
-    PYTHONPATH=../../benchmarks python benchmarks/patrol_tables.py
+    PYTHONPATH=benchmarks python benchmarks/compare_planners.py docs/results/patrol-planners.csv
+    PYTHONPATH=benchmarks:../../benchmarks python benchmarks/patrol_tables.py
 """
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from tables_in_pages import filled, table
@@ -21,79 +19,137 @@ from tables_in_pages import filled, table
 DOCS = Path(__file__).parent.parent / "docs"
 PAGE = DOCS / "patrol-planner.md"
 PAGES = (PAGE, DOCS / "patrol-samples.md")
-OTHERS = DOCS / "results" / "patrol-other-worlds.jsonl"
-MAP = "rate map"
+RESULTS, OTHERS = DOCS / "results" / "patrol-planners.csv", DOCS / "results" / "patrol-other-worlds.jsonl"
+OURS, MAP, ORACLE = "rings and rest", "rate map", "knows the truth"
+SIMPLE = (MAP, *(f"map, rests {weeks} weeks" for weeks in (2, 4, 8)), "map, 3 × 3 rest 8 weeks")
+NAMES = (OURS, *SIMPLE, "map and three stories")
+HELD = ("range holds, best tenth", "range holds, walked", "range holds, not walked")
 GROUPS = {
-    "records": ("plain", "rare", "few", "none"),
-    "ground": ("patchy", "posts", "short", "drift", "season"),
+    "records": ("plain", "rare", "few", "none", "patchy"),
+    "ground": ("posts", "short", "drift", "season"),
     "rest": ("deter", "deter2", "deter3", "deterlog"),
+    "other worlds": ("still", "moving", "moving, rare"),
 }
-OURS = "rings and rest"
-SHOWN = {OURS: f"**{OURS}**"}
 
 
-def results() -> dict[str, Any]:
-    """What each planner found, by condition."""
-    found = json.loads((DOCS / "results" / "patrol-planners.json").read_text(encoding="utf-8"))
-    return {one["condition"]: one for one in found}
+class Mean(NamedTuple):
+    """What a planner found, and how much more ours did in the same parks, with its standard error."""
+
+    finds: float
+    more: float
+    error: float
+    parks: int
 
 
-def standing(of: dict[str, Any], name: str) -> str:
-    """The finds of a planner, and how they compare with those of the rate map."""
-    if name == MAP:
-        return f"{of['finds']:.0f} ± {of['error']:.0f}"
-    more = f"{of['more']:+.0f}".replace("-", "−")
-    more = "0" if more in ("+0", "−0") else more
-    return f"{of['finds']:.0f} ({more} ± {of['more_error']:.0f}; {100 * of['won']:.0f} %)"
+def read(file: Path) -> list[dict[str, str]]:
+    """The rows of a file of results: one for each kind of park and seed."""
+    with open(file, newline="", encoding="utf-8") as opened:
+        return list(csv.DictReader(opened))
 
 
-def finds(conditions: tuple[str, ...]) -> str:
-    """Finds in the year, by planner and condition."""
-    found = results()
-    planners = found[conditions[0]]["planners"]
+def means(rows: list[dict[str, str]]) -> dict[str, dict[str, Mean]]:
+    """By kind of park and planner, over the parks in which it was played; kinds in the order of the tables."""
+    played = {row["kind"] for row in rows}
+    made: dict[str, dict[str, Mean]] = {}
+    for kind in (one for kinds in GROUPS.values() for one in kinds if one in played):
+        made[kind] = {}
+        for name in NAMES:
+            pairs = np.array(
+                [(float(row[OURS]), float(row[name])) for row in rows if row["kind"] == kind and row[name]]
+            )
+            if len(pairs):
+                more = pairs[:, 0] - pairs[:, 1]
+                made[kind][name] = Mean(float(pairs[:, 1].mean()), float(more.mean()), _error(more), len(pairs))
+    return made
+
+
+def best_simple(found: dict[str, Mean]) -> str:
+    """The simple rival that found most in a kind of park."""
+    return max((name for name in SIMPLE if name in found), key=lambda name: -found[name].more)
+
+
+def beside_the_best() -> str:
+    """Ours beside the simple rival that is best in each kind of park, which nobody knows before."""
+    lines = []
+    for kind, found in means(read(RESULTS)).items():
+        name = best_simple(found)
+        lines.append(
+            [
+                kind,
+                f"{found[OURS].finds:.1f}",
+                name,
+                f"{found[OURS].finds - found[name].more:.1f}",
+                _signed(found[name]),
+                str(found[name].parks),
+            ]
+        )
+    return table(["park", OURS, "the best simple rival there", "finds", "ours finds more", "parks"], lines)
+
+
+def _error(values: np.ndarray) -> float:
+    return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("nan")
+
+
+def _signed(of: Mean) -> str:
+    return f"{of.more:+.1f} ± {of.error:.1f}".replace("-", "−")
+
+
+def _cell(of: Mean | None, name: str) -> str:
+    if of is None:
+        return "–"
+    return f"{of.finds:.1f}" + ("" if name == OURS else f" ({_signed(of)})")
+
+
+def finds(kinds: tuple[str, ...]) -> str:
+    """Finds in the year, by planner and kind of park."""
+    found = means(read(RESULTS))
     lines = [
-        [SHOWN.get(name, name), *(standing(found[one]["planners"][name], name) for one in conditions)]
-        for name in planners
+        [f"**{name}**" if name == OURS else name, *(_cell(found[kind].get(name), name) for kind in kinds)]
+        for name in NAMES
     ]
-    return table(["finds in the year", *conditions], lines)
+    return table(["finds in the year", *kinds], lines)
 
 
-def coverage() -> str:
-    """How often the truth lies in the range that the first map gives, in the conditions whose records differ."""
-    found = results()
-    conditions = [one for one in found if one not in ("deter", "deter2", "deter3", "drift")]
-    kinds = {"walked": "walked boxes", "unwalked": "boxes nobody walked"}
-    shares = [[found[one]["coverage"][kind] for one in conditions] for kind in kinds]
-    lines = [
-        [name, *("–" if share is None or share != share else f"{100 * share:.0f} %" for share in row)]
-        for name, row in zip(kinds.values(), shares, strict=True)
-    ]
-    return table(["", *conditions], lines)
+def held() -> str:
+    """How often the truth lies in the range that the first map gives."""
+    rows = read(RESULTS)
+    kinds = means(rows)
+    words = ("the tenth of the boxes that promises most", "all boxes that were walked", "boxes nobody walked")
+    lines = []
+    for kind in kinds:
+        known = [
+            [float(row[name]) for row in rows if row["kind"] == kind and row[name] not in ("", "nan")] for name in HELD
+        ]
+        lines.append([kind, *(f"{100 * np.mean(shares):.0f} %" if shares else "–" for shares in known)])
+    return table(["", *words], lines)
 
 
-def other_worlds(names: tuple[str, ...] = ()) -> str:
-    """Finds in the year in the second simulator, by planner and kind of park: of some planners, or of all of them."""
+def other_parks(names: tuple[str, ...]) -> str:
+    """Finds in the year in 28 other parks of the second simulator, of ours and of some rivals."""
     lines = [json.loads(line) for line in OTHERS.read_text(encoding="utf-8").splitlines()]
     found = {(one["kind"], one["seed"], one["planner"]): float(one["finds"]) for one in lines}
-    kinds = list(dict.fromkeys(kind for kind, _, _ in found))
-    planners = [name for name in dict.fromkeys(name for _, _, name in found) if not names or name in names]
     rows = []
-    for name in planners:
+    for name in (OURS, *names):
         cells = []
-        for kind in kinds:
+        for kind in GROUPS["other worlds"]:
             seeds = sorted(seed for of, seed, planner in found if (of, planner) == (kind, name))
             theirs = np.array([found[kind, seed, name] for seed in seeds])
             more = np.array([found[kind, seed, OURS] for seed in seeds]) - theirs
-            ahead = f" ({more.mean():+.1f} ± {more.std(ddof=1) / np.sqrt(len(more)):.1f})".replace("-", "−")
-            cells.append(f"{theirs.mean():.1f}" + (ahead if name != OURS else ""))
-        rows.append([SHOWN.get(name, name), *cells])
-    return table(["finds in the year", *kinds], rows)
+            cells.append(_cell(Mean(float(theirs.mean()), float(more.mean()), _error(more), len(seeds)), name))
+        rows.append([f"**{name}**" if name == OURS else name, *cells])
+    return table(["finds in the year", *GROUPS["other worlds"]], rows)
 
 
 def written(page: str) -> str:
     """A page with its tables as the results have them."""
-    made = {name: finds(conditions) for name, conditions in GROUPS.items()} | {"coverage": coverage()}
-    made |= {"other worlds": other_worlds(), "replay": other_worlds((OURS, "surfaces under replay", "rate map"))}
+    made = {name: finds(kinds) for name, kinds in GROUPS.items()} | {
+        "coverage": held(),
+        "best simple rival": beside_the_best(),
+    }
+    made["replay"] = other_parks((MAP, "surfaces under replay"))
+    made["rest beside stories"] = other_parks(
+        ("map, rests 2 weeks", "map, rests 4 weeks", "rings and stories, rests 2 weeks")
+    )
     return filled(page, made.__getitem__)
 
 

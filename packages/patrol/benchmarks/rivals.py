@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol, cast
 
 import numpy as np
+from patrol_tables import MAP, ORACLE, OURS
 from tree_planner import base_for
 from worlds import World
 
@@ -19,9 +20,13 @@ from artreplay_patrol.choosing import best_places, by_lot, choosable, choose_pla
 from artreplay_patrol.forecast import WEEK, Fold, Visits
 from artreplay_patrol.rings import FOLDS, PARK_EFFORT, PARK_FINDS, nearby_sums, summed
 from artreplay_patrol.site import Site
-from artreplay_patrol.stories import STORIES, UNCHANGED, Story
+from artreplay_patrol.stories import STORIES, UNCHANGED, Rest, Story, updated_belief, visit_scores
 
 _PRIOR_KM = 1.0  # of the rate of the whole park, in every box of a map
+_RULES = (UNCHANGED, Story(0.7, 0.12, 0), Story(0.7, 0.12, 1))  # of the small planner that adapts
+_ALIKE = np.array([0.5, 0.25, 0.25])  # how they are believed at first
+_WIDTHS = (4.0, 1.0)  # boxes
+_MOST_FINDS = 8.0  # that its map may be worth when it forecasts a visit
 
 
 class Planner(Protocol):
@@ -102,11 +107,55 @@ def nearby_rate(width: float) -> Callable[[Floats, Floats], Floats]:
     """Smooth finds per km with a Gaussian, and add a little of the mean of the park, like a map on a wall."""
 
     def rate(finds: Floats, effort: Floats) -> Floats:
-        park = (PARK_FINDS + finds.sum()) / (PARK_EFFORT + effort.sum())
-        made: Floats = (nearby_sums(finds, width) + park * _PRIOR_KM) / (nearby_sums(effort, width) + _PRIOR_KM)
-        return made
+        made, worth = smoothed(finds, effort, (width,))
+        return made / worth
 
     return rate
+
+
+def smoothed(finds: Floats, effort: Floats, widths: Sequence[float]) -> tuple[Floats, Floats]:
+    """Finds and effort around each box, with a little of what the width before says, and at first of the whole park."""
+    a, b = np.array(PARK_FINDS + finds.sum()), np.array(PARK_EFFORT + effort.sum())
+    for width in widths:
+        before = a / b * _PRIOR_KM
+        a, b = nearby_sums(finds, width) + before, nearby_sums(effort, width) + _PRIOR_KM
+    return a, b
+
+
+class MapAndStories(ByRate):
+    """The map, and three stories about rest that are believed as they forecast: a small planner that adapts."""
+
+    def __init__(self, world: World, budget: float, places: int) -> None:
+        super().__init__(world, budget, places, nearby_rate(1.0))
+        visits, side = world.visits.where(world.visits.effort > 0.0), world.site.finest
+        self.finds, effort = (summed(visits.box, column, side) for column in (visits.found, visits.effort))
+        self.efforts = [effort.copy() for _ in _RULES]  # what met something, under each story
+        self.rest, self.belief = Rest(_RULES, side, world.first), _ALIKE
+
+    def ask(self, week: int, truth: Floats) -> list[tuple[int, int]]:
+        """The places with the largest chance, by all stories as they are believed."""
+        day, levels = self.world.first + WEEK * week, np.array(self.world.site.levels)
+        chances = np.zeros((*self.finds.shape, len(levels)))
+        for belief, effort, met in zip(self.belief, self.efforts, self.rest.met(day), strict=True):
+            a, b = smoothed(self.finds, effort, _WIDTHS)
+            chances += belief * -np.expm1(-(a / b * met)[..., None] * levels)
+        boxes = by_lot(self.world.mask, self.world.seed, day)
+        return best_places(np.round(chances, 4), boxes, self.world.site.levels, self.budget, self.places)
+
+    def tell(self, week: int, boxes: Ints, levels: Ints, found: Floats) -> None:
+        """Stories that forecast the week better are believed more, and the map counts what met something."""
+        walked = np.array(self.world.site.levels)[levels]
+        day = self.world.first + WEEK * week
+        met = self.rest.walked(np.full(len(boxes), day), boxes)
+        scores = []
+        for effort, now in zip(self.efforts, met, strict=True):
+            a, b = (grid.ravel()[boxes] for grid in smoothed(self.finds, effort, _WIDTHS))
+            shape = 1.0 / (1.0 / _MOST_FINDS + 1.0 / a)
+            scale = shape * b / a
+            scores.append(visit_scores((scale / (scale + now * walked)) ** shape, found))
+            np.add.at(effort.reshape(-1), boxes, now * walked)
+        np.add.at(self.finds.reshape(-1), boxes, found)
+        self.belief = 0.99 * updated_belief(self.belief, np.array(scores)) + 0.01 * _ALIKE
 
 
 def same_everywhere(finds: Floats, effort: Floats) -> Floats:
@@ -153,11 +202,9 @@ class ByRings:
 
 
 class RingsResting(ByRings):
-    """The forecast of our planner without stories, and the rule about rest in their place."""
+    """Our planner, and a plain rule about rest beside its stories."""
 
-    def __init__(
-        self, world: World, budget: float, places: int, weeks: int, stories: tuple[Story, ...] = (UNCHANGED,)
-    ) -> None:
+    def __init__(self, world: World, budget: float, places: int, weeks: int, stories: tuple[Story, ...]) -> None:
         super().__init__(world, budget, places, stories)
         self.rest = RestedBoxes(world, weeks, 0)
 
@@ -207,19 +254,10 @@ class UnderReplay:
             self.policy.tell(action, found.tolist())
 
 
-OURS, MAP, ORACLE = "rings and rest", "rate map", "knows the truth"
 PLANNERS: dict[str, Callable[..., Planner]] = {
     OURS: lambda world, budget, places: ByRings(world, budget, places, STORIES),
     "rings, no stories": lambda world, budget, places: ByRings(world, budget, places, (UNCHANGED,)),
-    **{
-        f"rings{' and stories' if len(stories) > 1 else ''}, rests {weeks} weeks": (
-            lambda world, budget, places, weeks=weeks, stories=stories: RingsResting(
-                world, budget, places, weeks, stories
-            )
-        )
-        for stories in ((UNCHANGED,), STORIES)
-        for weeks in (2, 3, 4)
-    },
+    "rings and stories, rests 2 weeks": lambda world, budget, places: RingsResting(world, budget, places, 2, STORIES),
     MAP: lambda world, budget, places: ByRate(world, budget, places, nearby_rate(1.0)),
     **{
         f"map, {'3 × 3 rest' if radius else 'rests'} {weeks} weeks": (
@@ -228,6 +266,7 @@ PLANNERS: dict[str, Callable[..., Planner]] = {
         for radius in (0, 1)
         for weeks in (2, 4, 8)
     },
+    "map and three stories": MapAndStories,
     "rate per box": lambda world, budget, places: ByRate(world, budget, places, nearby_rate(0.0)),
     "tree under replay": UnderReplay,
     "surfaces under replay": lambda world, budget, places: UnderReplay(world, budget, places, surfaces_for),

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from parks import THOROUGH
-from test_forecast import FIRST, SIDE, some_visits
+from test_forecast import FIRST, SIDE, map_of, some_visits
 
 from artreplay.errors import InvalidParameter
 from artreplay_patrol.choosing import choose_places
-from artreplay_patrol.forecast import Visits, map_of
+from artreplay_patrol.forecast import Visits
 
 LEVELS = (1.0, 2.0, 4.0)
 ALL = np.ones((SIDE, SIDE), np.bool_)

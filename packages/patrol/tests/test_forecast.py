@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from parks import THOROUGH
 from walks import bay_site, walks
 
-from artreplay_patrol.forecast import WEEK, Fold, Visits, forecast_of, map_of
+from artreplay_patrol.forecast import WEEK, Fold, Visits, forecast_of
 from artreplay_patrol.reasons import belief_sentences
 from artreplay_patrol.samples import all_box_rows
-from artreplay_patrol.stories import STORIES, Rest, Story, first_belief
+from artreplay_patrol.stories import STORIES, UNCHANGED, Rest, Story, first_belief
 
 SIDE = 8
 FIRST = 17_000
@@ -24,6 +24,11 @@ def some_visits(count, seed=0, days=200, first=FIRST - 100, rate=0.3):
     found = (rng.random(count) < -np.expm1(-rate * effort)).astype(float)
     day = np.sort(first + rng.integers(0, days, count))
     return Visits(rng.integers(0, SIDE**2, count), day, effort, found, rng.integers(0, 4, count))
+
+
+def map_of(visits, side, day):
+    """The forecast of a day if visits changed nothing."""
+    return forecast_of(visits, side, day, day, (UNCHANGED,))
 
 
 def equal(one, other):
@@ -77,6 +82,17 @@ def test_no_visit_one_visit_and_no_find_make_a_forecast():
     assert none.rate.max() < 0.02
     walked = np.bincount(quiet.box, quiet.effort, SIDE**2).reshape(SIDE, SIDE)
     assert none.rate[walked == walked.min()].min() > none.rate[walked == walked.max()].max()
+
+
+def test_the_range_holds_the_truth_and_begins_at_nothing_where_next_to_nothing_was_found():
+    visits = some_visits(3000, days=900, first=FIRST - 1000)
+    low, high = map_of(visits, SIDE, FIRST).range
+    assert (low < 0.3).all()
+    assert (high > 0.3).all()
+    assert (low > 0.15).all()
+    few = map_of(some_visits(3000, days=900, first=FIRST - 1000, rate=0.0003), SIDE, FIRST)
+    assert (few.range[0] == 0.0).all()
+    assert few.doubt == pytest.approx(1000.0)
 
 
 def test_a_visit_without_effort_is_a_visit_and_no_evidence():

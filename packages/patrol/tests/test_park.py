@@ -21,6 +21,7 @@ from artreplay_patrol import site as sites
 from artreplay_patrol.park import JOURNAL_FILE, Park
 from artreplay_patrol.plan import Wish
 from artreplay_patrol.readers import read_records
+from artreplay_patrol.samples import samples_of
 from artreplay_patrol.view import view_of
 from artreplay_patrol.writers import write_plan
 
@@ -58,8 +59,8 @@ def test_an_export_that_repeats_the_old_records_adds_only_the_new_ones(park):
     longer = walks(park.site, patrols=45)
     added = park.add_records(longer)
     assert (added.new, added.known) == (len(longer) - old, old)
-    together = Park(park.folder).samples[0]
-    at_once = bay_park(park.folder.parent / "other", patrols=45).samples[0]
+    together = samples_of(Park(park.folder).visits)[0]
+    at_once = samples_of(bay_park(park.folder.parent / "other", patrols=45).visits)[0]
     assert np.array_equal(together.points, at_once.points)
     assert np.array_equal(together.rewards, at_once.rewards)
 
@@ -72,21 +73,21 @@ def test_a_park_made_again_with_the_same_site_is_the_one_there_is(park):
 
 def test_what_plans_depend_on_can_change_and_is_in_the_journal(park):
     """Stored records do not depend on levels, names, periods and on what counts."""
-    old = park.samples[0]
+    old = samples_of(park.visits)[0]
     rare = bay_site(levels=(1.0, 2.0), observations=(("Lion", True),), period=14)
     changed = Park.create(park.folder, rare)
     assert (changed.site.levels, changed.site.period) == ((1.0, 2.0), 14)
     assert changed.journal.entries[-1]["kind"] == "site"
     assert changed.journal.entries[-1]["changed"] == ["effort", "period_days", "observations"]
     assert changed.waypoints.equals(park.waypoints)
-    assert set(changed.samples[0].levels) <= {1.0, 2.0}
-    assert changed.samples[0].rewards.sum() == 0.0 < old.rewards.sum()
+    assert set(samples_of(changed.visits)[0].levels) <= {1.0, 2.0}
+    assert samples_of(changed.visits)[0].rewards.sum() == 0.0 < old.rewards.sum()
     assert changed.plan(Wish(10, 5))[0].days == 14
     again = Park(park.folder)
     assert again.site.document() == changed.site.document()
     assert len(Park.create(park.folder, rare).journal.entries) == len(again.journal.entries)
     back = Park.create(park.folder, bay_site())
-    assert np.array_equal(back.samples[0].rewards, old.rewards)
+    assert np.array_equal(samples_of(back.visits)[0].rewards, old.rewards)
     assert [entry["kind"] for entry in back.journal.entries].count("site") == 2
 
 
@@ -217,8 +218,9 @@ def test_a_plan_starts_after_the_last_record_unless_told(park):
 def test_a_trial_for_days_that_are_in_the_records_changes_nothing_that_is_kept(park):
     kept = park.plan(Wish(20, 5))[0]
     before = snapshot(park.folder)
-    trial = park.plan(Wish(20, 5), start=FIRST + timedelta(days=10))[0]
+    trial, forecast = park.plan(Wish(20, 5), start=FIRST + timedelta(days=10))
     assert trial.items
+    assert view_of(park.site, park.visits, forecast, trial).visits == trial.visits < kept.visits
     assert trial.notes[0].startswith("This plan is a trial")
     assert snapshot(park.folder) == before
     assert Park(park.folder).plan(Wish(20, 5))[0] == kept
@@ -241,7 +243,7 @@ def test_what_was_done_is_the_effort_as_walked_and_what_nobody_visited_is_no_dat
     start = date.fromisoformat(plan.start)
     goal = park.site.area.to_unit(plan.items[0].lon, plan.items[0].lat)[0]
     new = walks(park.site, patrols=3, steps=12, seed=9, first=start, post=goal)
-    before = len(park.samples[0])
+    before = len(samples_of(park.visits)[0])
     outcome = park.record(plan, new)
     first, *others = outcome.items
     assert first.visits >= 1
@@ -251,7 +253,7 @@ def test_what_was_done_is_the_effort_as_walked_and_what_nobody_visited_is_no_dat
     missed = [one for one in others if one.visits == 0]
     assert missed, "three patrols from one place cannot be everywhere"
     assert all(one.found is None and one.effort == 0.0 for one in missed)
-    walked = park.samples[1].slice(before)
+    walked = samples_of(park.visits)[1].slice(before)
     assert len(walked) > 0
     assert outcome.elsewhere > 0.0
     for one in missed:  # no sample came of what was only planned

@@ -12,6 +12,7 @@ from walks import bay_park
 
 import artreplay as ar
 from artreplay.cli import main
+from artreplay_patrol.samples import samples_of
 
 PAGE = Path(__file__).parent.parent / "docs" / "patrol-samples.md"
 
@@ -21,12 +22,12 @@ def samples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     park = bay_park(tmp_path / "park")
     monkeypatch.chdir(tmp_path)
     assert main(["patrol", "samples", "park"]) == 0
-    assert len(pq.read_table("samples.parquet")) == len(park.samples[1])
+    assert len(pq.read_table("samples.parquet")) == len(samples_of(park.visits)[1])
     return tmp_path / "samples.parquet"
 
 
 def test_the_file_is_the_history_of_the_park(samples: Path) -> None:
-    history, _ = bay_park(samples.parent / "again").samples
+    history, _ = samples_of(bay_park(samples.parent / "again").visits)
     read = ar.open_history(samples, unit=["x", "y"], reward="reward", level="level")
     assert np.array_equal(read.points, history.points)
     assert np.array_equal(read.rewards, history.rewards)

@@ -17,7 +17,6 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from artreplay.errors import InvalidFile, InvalidParameter
-from artreplay.history import History
 from artreplay.whole_files import write_whole
 from artreplay_patrol.area import Bools
 from artreplay_patrol.corrections import corrections, keys_of, of_days
@@ -26,7 +25,7 @@ from artreplay_patrol.forecast import Forecast, Visits, forecast_of
 from artreplay_patrol.journal import Journal
 from artreplay_patrol.plan import Plan, Wish, make_plan
 from artreplay_patrol.reasons import day_of
-from artreplay_patrol.samples import all_box_rows, in_order, samples_of
+from artreplay_patrol.samples import all_box_rows, in_order
 from artreplay_patrol.site import BOUNDARY_FILE, CHANGEABLE, SITE_FILE, Site
 from artreplay_patrol.waypoints import FORM, form_of, no_waypoints, with_legs
 
@@ -185,7 +184,7 @@ class Park:
 
     def _forget(self) -> None:
         """Read the records again when they are asked for."""
-        for name in ("waypoints", "visits", "samples"):
+        for name in ("waypoints", "visits"):
             self.__dict__.pop(name, None)
 
     def _imports(self) -> list[dict[str, Any]]:
@@ -219,11 +218,6 @@ class Park:
                 f"({form_of(table.schema)}; this one has {FORM}): import the records again, into a new folder"
             )
         return table
-
-    @cached_property
-    def samples(self) -> tuple[History, Any]:
-        """One sample per visit that reaches a level of effort, with a table that has a row for each of them."""
-        return samples_of(self.visits)
 
     @cached_property
     def visits(self) -> Any:

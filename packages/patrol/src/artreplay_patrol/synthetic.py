@@ -72,10 +72,6 @@ class SyntheticPark:
         """The true chance to find anything at points of the unit square, with this effort in km."""
         return self.terrain.risk(points, effort)
 
-    def risk_at(self, lon: Any, lat: Any, effort: Any) -> Floats:
-        """The same at places on the ground."""
-        return self.risk(self.points_at(lon, lat), effort)
-
     @staticmethod
     def points_at(lon: Any, lat: Any) -> Floats:
         """The points of the unit square that places on the ground are."""

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import pyarrow.compute as pc
 
 from artreplay.compiling import Floats, Ints
 from artreplay_patrol.area import Bools
 from artreplay_patrol.counts_in_words import amount, many
-from artreplay_patrol.forecast import UNKNOWN, Forecast
+from artreplay_patrol.forecast import UNKNOWN, Forecast, doubt_of
 from artreplay_patrol.map_layers import MapLayer
 from artreplay_patrol.packages import package
 from artreplay_patrol.plan import Plan, blurred, blurred_points, squares_for
@@ -115,6 +117,8 @@ def view_of(
     With `blur_m` positions of visits and of places are rounded, as they are in the plan's files, and no box is smaller
     than that.
     """
+    if plan is not None:  # a trial shows what was known before its first day
+        rows = rows.filter(pc.less(rows["day"], date.fromisoformat(plan.start)))
     rows = in_order(rows)  # so that a map depends on which visits there are, to the last bit
     side = min(site.finest, squares_for(site, blur_m)) if blur_m else site.finest
     mask = site.area.mask(side)
@@ -180,7 +184,7 @@ class _Boxes:
         """The forecast and its doubt: to look at, in words, and as columns."""
         low, high = forecast.range
         rate, least, most, own = (self._coarse(grid) for grid in (forecast.rate, low, high, forecast.shares[-1]))
-        doubt = most / np.maximum(least, 1e-300)
+        doubt = doubt_of(least, most)
         unknown = doubt >= UNKNOWN
         one = one_of(self.site.unit)
         top = max(float(rate[~unknown].max(initial=0.0)), 1e-3)
