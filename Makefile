@@ -17,7 +17,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1  # of linear algebra: the
 BESIDE = $(MAKE) --no-print-directory types layers > $(VENV)/beside.log 2>&1 & beside=$$!;
 BOTH = tests=$$?; wait $$beside; beside=$$?; cat $(VENV)/beside.log; test $$tests = 0 -a $$beside = 0
 
-.PHONY: demo reproduce docs numbers test test-pythons test-all lint types layers bench bench-peers bench-contexts bench-decisions bench-intervals bench-patrol bench-space bench-stores bench-large bench-study bench-serve kill-service clean
+.PHONY: demo reproduce docs numbers test test-pythons test-all lint types layers bench bench-peers bench-contexts bench-decisions bench-intervals bench-patrol bench-space bench-stores bench-large bench-study bench-suite bench-serve kill-service clean
 
 demo: $(VENV)/.core
 	$(BIN)/artreplay demo
@@ -74,6 +74,11 @@ bench: $(VENV)/.core
 bench-decisions: .venv-peers/.ready
 	ONLY=$(ONLY) SCALE=$(SCALE) NAMES="$(NAMES)" .venv-peers/bin/python benchmarks/decisions.py
 	.venv-peers/bin/python benchmarks/decision_tables.py
+
+# Every published way of starting from a log, on the same worlds and logs: docs/results/benchmark-suite.md is written from
+# the results, which `ar.benchmark` shows. SMOKE=1 for a tiny version, ONLY=HUCB1 for one algorithm again.
+bench-suite: $(VENV)/.core
+	$(ONE_THREAD) SMOKE=$(SMOKE) ONLY="$(ONLY)" $(BIN)/python benchmarks/suite.py
 
 # How often the intervals of `inspect` and `evaluate` hold; the table of docs/understand/log-worth.md is written from the
 # results. WORLDS=100 for a first look.

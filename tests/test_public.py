@@ -14,7 +14,7 @@ import pytest
 import artreplay as ar
 
 NAMES = {
-    "AnchorThompson", "BayesUCB", "Comparison", "Evaluation", "Greedy", "compare", "evaluate",
+    "AnchorThompson", "BayesUCB", "Benchmark", "benchmark", "Comparison", "Evaluation", "Greedy", "compare", "evaluate",
     "IDS", "KLUCB", "UCB1", "Allocation", "ArtificialReplay", "Box", "Cell", "Contradiction", "FullStart",
     "GridAllocation", "GridUCB", "History", "Ignorant", "LUCB", "LinUCB", "MonUCB", "PsiUCB", "RandomAllocation",
     "RandomChoice", "Runs", "ThompsonSampling", "TopUCB", "Totals", "TreeAllocation", "TreeUCB", "bonus",

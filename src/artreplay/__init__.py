@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     )
     from artreplay.cells import Box
     from artreplay.compiling import compiled
-    from artreplay.engine import Comparison, Evaluation, Runs, compare, evaluate, simulate
+    from artreplay.engine import Benchmark, Comparison, Evaluation, Runs, benchmark, compare, evaluate, simulate
     from artreplay.history import (
         Allocation,
         Contexts,
@@ -66,6 +66,7 @@ __all__ = [
     "AnchorThompson",
     "ArtificialReplay",
     "BayesUCB",
+    "Benchmark",
     "Box",
     "Cell",
     "CellRegression",
@@ -97,6 +98,7 @@ __all__ = [
     "TreeUCB",
     "adapters",
     "append_history",
+    "benchmark",
     "bonus",
     "compact_history",
     "compare",
