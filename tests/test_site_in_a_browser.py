@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,7 +22,13 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     builder = needed("what `make .venv-docs/.ready` installs", SPHINX.exists() and SPHINX)
     place = tmp_path_factory.mktemp("site")
     command = [builder, "--quiet", "--fail-on-warning", "--doctree-dir", place / "trees"]
-    done = subprocess.run([*command, "-c", ROOT / "docs", ROOT, place / "site"], capture_output=True, text=True)
+    path = os.pathsep.join((str(SPHINX.parent), os.environ["PATH"]))  # the cells of a tutorial call artreplay
+    done = subprocess.run(
+        [*command, "-c", ROOT / "docs", ROOT, place / "site"],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PATH": path},
+    )
     assert done.returncode == 0, done.stderr
     return place / "site"
 
