@@ -17,7 +17,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1  # of linear algebra: the
 BESIDE = $(MAKE) --no-print-directory types layers > $(VENV)/beside.log 2>&1 & beside=$$!;
 BOTH = tests=$$?; wait $$beside; beside=$$?; cat $(VENV)/beside.log; test $$tests = 0 -a $$beside = 0
 
-.PHONY: demo reproduce docs numbers test test-pythons test-all lint types layers bench bench-peers bench-contexts bench-decisions bench-intervals bench-patrol bench-space bench-stores bench-large bench-study bench-suite bench-serve kill-service clean
+.PHONY: demo dist sizes reproduce docs numbers test test-pythons test-all lint types layers bench bench-peers bench-contexts bench-decisions bench-intervals bench-patrol bench-space bench-stores bench-large bench-study bench-suite bench-serve kill-service clean
 
 demo: $(VENV)/.core
 	$(BIN)/artreplay demo
@@ -36,6 +36,20 @@ docs: .venv-docs/.ready
 	$(RUN_PYTHON) -m venv .venv-docs
 	.venv-docs/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs,fast,serve]' -e ./packages/patrol
 	@touch $@
+
+# Source archives and wheels of both packages, in dist/, which are then installed into an empty environment and tried.
+dist: .venv-dist/.ready
+	.ci/test-dist .venv-dist/bin/python
+
+.venv-dist/.ready: constraints.txt
+	$(RUN_PYTHON) -m venv .venv-dist
+	.venv-dist/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt build twine
+	@touch $@
+
+# How much space artreplay takes with each extra: the table of docs/start/install.md.
+sizes: $(VENV)/bin/python
+	$(BIN)/python benchmarks/sizes.py
+	$(BIN)/python benchmarks/decision_tables.py
 
 # The numbers of docs/how-to/continuous.md, in about three minutes.
 numbers: $(VENV)/.dev

@@ -16,6 +16,7 @@ from tables_in_pages import filled, table
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGES = (
+    "start/install.md",
     "start/which-algorithm.md",
     "understand/trusting-a-log.md",
     "how-to/studies.md",
@@ -26,9 +27,9 @@ Row = dict[str, str]
 
 
 def results() -> list[Row]:
-    """What `decisions.py`, `studies.py` and `intervals.py` measured."""
+    """What `decisions.py`, `studies.py`, `intervals.py` and `sizes.py` measured."""
     found: list[Row] = []
-    for name in ("decisions.csv", "studies.csv", "serve.csv", "intervals.csv"):
+    for name in ("decisions.csv", "studies.csv", "serve.csv", "intervals.csv", "sizes.csv"):
         with (DOCS / "results" / name).open(newline="", encoding="utf-8") as file:
             found += csv.DictReader(file)
     return found
@@ -162,6 +163,17 @@ def in_flight(rows: list[Row]) -> str:
     return table(["", *heads], lines)
 
 
+def sizes(rows: list[Row]) -> str:
+    """Megabytes of an environment with these extras, and milliseconds until they are imported."""
+    lines = []
+    for row in rows:
+        name = f"artreplay[{row['extras']}]" if row["extras"] else "artreplay"
+        bare = int(row["megabytes"]) - int(row["bytecode"])
+        lines.append([f"`{name}`", row["megabytes"], str(bare), row["largest"], row["import_ms"], row["use_ms"]])
+    heads = ["", "MB", "MB without bytecode", "the largest packages, MB", "ms to import", "ms to first use"]
+    return table(heads, lines)
+
+
 TABLES: dict[str, tuple[str, Callable[[list[Row]], str]]] = {
     "arms": ("arms", by_size),
     "many": ("many", by_size),
@@ -177,6 +189,7 @@ TABLES: dict[str, tuple[str, Callable[[list[Row]], str]]] = {
     "flight": ("flight", in_flight),
     "serve": ("serve", services),
     "coverage": ("coverage", coverage),
+    "sizes": ("sizes", sizes),
 }
 
 
