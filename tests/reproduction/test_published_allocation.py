@@ -95,3 +95,25 @@ def test_the_authors_network_learns_all_samples_again() -> None:
     base._gather()
     assert sorted(np.concatenate(list(base._lessons())).tolist()) == sorted(list(range(35)) * 5)
     assert "earlier='all'" in repr(base)
+
+
+def test_the_authors_network_goes_down_the_gradient_of_the_log_loss() -> None:
+    network = pytest.importorskip("reproduction.algorithms.published_network")
+    draws = np.random.default_rng(0)
+    rows, targets = draws.uniform(-1.0, 1.0, (network.BATCH, 3)), draws.random(network.BATCH)
+
+    def loss(weights: list) -> float:
+        model.weights_ = weights
+        chance = model.predict(rows)
+        return float(-(targets * np.log(chance) + (1.0 - targets) * np.log(1.0 - chance)).mean())
+
+    model = network.PublishedNetwork(random_state=3).partial_fit(rows[:0], targets[:0])
+    before = [np.array(weight) for weight in model.weights_]
+    model.partial_fit(rows, targets)
+    steps = [(old - new) / network.RATE for old, new in zip(before, model.weights_, strict=True)]
+    for place, step in enumerate(steps):
+        for at in np.ndindex(step.shape):
+            moved = [[weight.copy() for weight in before] for _ in range(2)]
+            for sign, weights in zip((-1e-5, 1e-5), moved, strict=True):
+                weights[place][at] += sign
+            assert step[at] == pytest.approx((loss(moved[1]) - loss(moved[0])) / 2e-5, abs=1e-6)
