@@ -37,7 +37,7 @@ NAMES = {REPLAY: "replay", FULL: "full start", IGNORANT: "ignorant"}
 SAME = "replications with the actions of full start, %"
 
 _ROUNDED = 0.5  # how far the numbers of the authors' code for allocations may be from what was rounded to them
-_ONE_RUN = "the authors' number is of one run, so its error is the spread of ours"
+_ONE_RUN = "the authors' number is taken to be of one run, so its error is the spread of ours"
 _BY_CHANCE = "which of equally good choices their solver takes is not known"
 
 
