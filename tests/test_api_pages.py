@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import operator
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +15,7 @@ import artreplay as ar
 
 PAGES = Path(__file__).parent.parent / "docs/api"
 DIRECTIVE = re.compile(r"^\.\. auto(class|function|exception|data|module):: (\S+)$", re.MULTILINE)
-MODULES = ("adapters", "bonus", "drift", "environments", "errors", "plots", "psi", "testing")
+MODULES = ("adapters", "bonus", "drift", "environments", "environments.logs", "errors", "plots", "psi", "testing")
 
 
 def named() -> list[str]:
@@ -26,9 +27,10 @@ def public() -> Iterator[str]:
     """The names that users may rely on."""
     yield from (f"artreplay.{name}" for name in ar.__all__ if not isinstance(getattr(ar, name), ModuleType))
     for name in MODULES:
-        module = getattr(ar, name)
+        module = operator.attrgetter(name)(ar)
         errors = [key for key, thing in vars(module).items() if inspect.isclass(thing) and issubclass(thing, Exception)]
-        yield from (f"artreplay.{name}.{key}" for key in getattr(module, "__all__", errors))
+        keys = [key for key in getattr(module, "__all__", errors) if not isinstance(getattr(module, key), ModuleType)]
+        yield from (f"artreplay.{name}.{key}" for key in keys)
 
 
 def test_every_public_name_is_on_a_page_once() -> None:

@@ -26,6 +26,20 @@ from artreplay.parameters import NotNegative, Share, Size, check_fields
 from artreplay.replay import AGAIN, DONE, as_base
 from artreplay.streams import LOG_WEIGHT, fold, normal, uniforms
 
+__all__ = [
+    "Adaptive",
+    "Biased",
+    "Confounded",
+    "Drifted",
+    "EpsilonGreedy",
+    "Logged",
+    "LoggingPolicy",
+    "Missing",
+    "Permuted",
+    "Poisoned",
+    "Shares",
+]
+
 LogShares = Literal["uniform", "random"]
 Offsets = float | Mapping[ArmName | Literal["others"], float] | Sequence[float]
 
