@@ -196,6 +196,7 @@ BASES: Bases = {
     "UCB1, certified": (LABELS, lambda: ar.UCB1(arms=LABELS.arms, reward_range=(-1, 3))),
     "BayesUCB": (NUMBERS, lambda: ar.BayesUCB(5, 30)),
     "Greedy": (NUMBERS, lambda: ar.Greedy(5)),
+    "LUCB": (NUMBERS, lambda: ar.LUCB(5, delta=0.1)),
     "IDS": (Units((0, 1, 2)), lambda: ar.IDS(3, seed=1)),
     "RandomChoice": (NUMBERS, lambda: ar.RandomChoice(5, seed=2)),
     "RandomChoice, two": (LABELS, lambda: ar.RandomChoice(arms=LABELS.arms, budget=2, seed=5)),
