@@ -36,7 +36,8 @@ def performance_claims(results: Results) -> Iterator[Claim]:
         both = [policies for one in found if one.cells == cells for policies in (one.small, one.large)]
         text = f"Artificial Replay performs as Full Start does: {cells} ({', '.join(names)})."
         yield from equal("performance", _mine(cells) + text, both)
-    yield from _rebuilt_alike(results)
+    text = "Artificial Replay performs as Full Start does: the authors' code, rebuilt."
+    yield from _alike("performance", text, comparisons.rebuilt(results))
     for cells in CELLS:
         yield from _helped(results, cells, [one for one in found if one.cells == cells])
     rebuilt = {
@@ -70,10 +71,10 @@ def _helped(results: Results, cells: str, found: list[comparisons.Allocated]) ->
     yield from everywhere("performance", _mine(cells) + text, small, "by a twentieth or more in", remark)
 
 
-def _rebuilt_alike(results: Results) -> Iterator[Claim]:
+def _alike(experiment: str, text: str, found: Iterable[Policies]) -> Iterator[Claim]:
     """Judge whether replay has the regret of Full Start in the authors' code, up to what would not matter."""
     margins, gaps = {}, []
-    for one in comparisons.rebuilt(results):
+    for one in found:
         pair = one.pair()
         if pair is not None and one.ignorant is not None:
             replay, full = pair
@@ -84,8 +85,7 @@ def _rebuilt_alike(results: Results) -> Iterator[Claim]:
     if margins:
         reason = f"replay's regret minus that of Full Start is {', '.join(gaps)}; a twentieth of the regret without "
         reason += "a log would not matter"
-        text = "Artificial Replay performs as Full Start does: the authors' code, rebuilt."
-        yield judged("performance", text, margins, reason)
+        yield judged(experiment, text, margins, reason)
 
 
 def _networks(found: list[comparisons.Allocated]) -> Iterator[Claim]:
@@ -146,9 +146,10 @@ def imbalanced_claims(results: Results) -> Iterator[Claim]:
         text = f"With more of the log in bad places, replay still has the regret of Full Start: {cells}."
         yield from equal("imbalanced", _mine(cells) + text, found)
         yield from _less_used(results, f": {cells}.", _mine(cells), found)
-    yield from _less_used(
-        results, ": the authors' code, rebuilt.", "", list(comparisons.rebuilt_imbalanced(results).values())
-    )
+    rebuilt = list(comparisons.rebuilt_imbalanced(results).values())
+    text = "With more of the log in bad places, replay still has the regret of Full Start: the authors' code, rebuilt."
+    yield from _alike("imbalanced", text, rebuilt)
+    yield from _less_used(results, ": the authors' code, rebuilt.", "", rebuilt)
 
 
 def _less_used(results: Results, of_what: str, whose: str, found: list[Policies]) -> Iterator[Claim]:

@@ -16,6 +16,7 @@ from artreplay.plots import Look
 
 _SIZE = (4.9, 4.0)  # inches; one panel fills a phone, three fit side by side on a desk
 _SHORT = 20  # letters; three such labels fit side by side
+_LONG = 28  # letters; two such labels fit side by side in a small font
 _WIDEST = 4.0  # points; the width of a line
 _CUT = 2.0  # a line is cut if it would make the panel this many times taller
 
@@ -188,7 +189,12 @@ def _legend(figure: Figure, axes: Axes) -> None:
     handles, labels = axes.get_legend_handles_labels()
     longest = max(map(len, labels), default=0)
     columns = min(len(labels), 3 if longest < _SHORT else 2)
-    options: dict[str, Any] = {"frameon": False, "fontsize": 8.5, "handlelength": 3.2}
+    small = longest > _LONG
+    options: dict[str, Any] = {
+        "frameon": False,
+        "fontsize": 7.2 if small else 8.5,
+        "handlelength": 2.8 if small else 3.2,
+    }
     legend = figure.legend(handles, labels, loc="outside lower center", ncols=columns, **options)
     for handle in legend.legend_handles:
         if isinstance(handle, PathCollection):  # dots are drawn faint if there are many, but not in the legend
