@@ -265,7 +265,7 @@ def published_network(**grid: Any) -> Regressor:
 
     Their code trains 5 epochs on all samples, and again after 256 new ones (the paper says 128).
     """
-    from reproduction.algorithms.published_network import PublishedNetwork  # imported here, because it needs sklearn
+    from reproduction.algorithms.log_loss_network import PublishedNetwork  # imported here, because it needs sklearn
 
     return Regressor(PublishedNetwork(), passes=5, earlier="all", every=256, **grid)
 

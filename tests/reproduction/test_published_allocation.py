@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import artreplay as ar
-from reproduction import published
+from reproduction import algorithms, published
 from reproduction.algorithms import published_network
 from reproduction.algorithms.published_allocation import AdaptiveCells, Effort, FixedCells, choose, framed_log, play
 from reproduction.setting import FULL, IGNORANT, REPLAY
@@ -87,6 +87,8 @@ def test_a_world_without_effort_is_refused() -> None:
 
 def test_the_authors_network_learns_all_samples_again() -> None:
     pytest.importorskip("sklearn")
+    published_network(dim=1, levels=(1.0,), budget=1, max_units=1, cells_per_side=4)
+    assert callable(algorithms.published_network)  # also after its module was imported
     base = published_network(dim=1, levels=(1.0,), budget=1, max_units=1, cells_per_side=4)
     for count in (30, 5):
         for _ in range(count):
@@ -98,7 +100,7 @@ def test_the_authors_network_learns_all_samples_again() -> None:
 
 
 def test_the_authors_network_goes_down_the_gradient_of_the_log_loss() -> None:
-    network = pytest.importorskip("reproduction.algorithms.published_network")
+    network = pytest.importorskip("reproduction.algorithms.log_loss_network")
     draws = np.random.default_rng(0)
     rows, targets = draws.uniform(-1.0, 1.0, (network.BATCH, 3)), draws.random(network.BATCH)
 
