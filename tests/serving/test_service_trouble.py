@@ -223,6 +223,7 @@ def test_a_stop_finishes_what_is_acknowledged_and_frees_the_study(place: str) ->
         time.sleep(0.5)
         assert process.stop() == 0
         load.stop()
+    assert load.decided
     assert_acknowledged(load, place)
 
 
@@ -250,13 +251,17 @@ def test_what_64_clients_were_told_survives_a_kill(kills: int, place: str) -> No
     """`make kill-service` kills 300 times."""
     random_ = random.Random(kills)
     loads: list[Load] = []
+    told = 0  # decisions; a kill that comes early on a busy machine may leave none
     for kill in range(kills):
         with Process(place) as process:
             process.ready().close()
             loads.append(Load(process.port, 64, str(kill)))
-            time.sleep(random_.uniform(0.02, 0.6))
+            time.sleep(random_.uniform(0.02, 0.6) if kill else 0.6)
         loads[-1].stop()
+        told += len(loads[-1].decided)
         if kill % 10 == 0 or kill == kills - 1:
             for load in loads:
                 assert_acknowledged(load, place)
             loads.clear()
+    assert told
+    print(f"{kills} kills, {told:,} acknowledged decisions")
