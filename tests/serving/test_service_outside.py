@@ -88,6 +88,7 @@ def test_a_disk_that_is_full_is_a_sentence_and_nothing_is_half_done(
         load.stop()
         client.close()
         assert process.stop() == 0
+    assert load.decided
     assert_acknowledged(load, place)
 
 
@@ -108,6 +109,7 @@ def test_a_database_that_is_restarted_under_load_loses_nothing(how: str) -> None
             load.stop()
             client.close()
             assert process.stop() == 0
+        assert load.decided
         assert_acknowledged(load, place)
 
 
@@ -134,4 +136,5 @@ def test_ten_thousand_idle_connections_keep_nobody_from_being_served(tmp_path: P
             assert process.stop() == 0
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, most))
+    assert load.decided
     assert_acknowledged(load, place)
