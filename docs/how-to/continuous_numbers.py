@@ -35,8 +35,9 @@ def worth() -> Iterator[list[str]]:
     """Regret of trees and of a grid, by the size of the log."""
     for rule in ("finest", "paper"):
         for noise in ("none", "bernoulli"):
+            replications = REPLICATIONS if noise == "none" else 10 * REPLICATIONS
             for domain in DOMAINS:
-                regrets = (regret(tree(rule), domain(noise=noise), rows) for rows in SIZES)
+                regrets = (regret(tree(rule), domain(noise=noise), rows, replications) for rows in SIZES)
                 yield [f"{domain.__name__}, {noise}, rule {rule}", *regrets]
     grid = ar.GridAllocation(2, **EFFORT, horizon=HORIZON, cells_per_side=32)
     yield ["Quadratic, none, fixed grid", *(regret(grid, Quadratic(noise="none"), rows) for rows in SIZES)]
