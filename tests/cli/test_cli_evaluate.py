@@ -131,3 +131,10 @@ def test_without_propensities_evaluate_says_what_it_takes_for_granted(run: Run) 
 )  # fmt: skip
 def test_what_cannot_be_played_is_refused(refused: Refused, arguments: tuple[object, ...], words: str) -> None:
     assert words in refused("evaluate", "log.csv", *COLUMNS, *arguments)
+
+
+@pytest.mark.filterwarnings("default:horizon is ")
+def test_a_horizon_that_nobody_gave_is_no_warning(run: Run) -> None:
+    log = ("evaluate", "log.csv", *COLUMNS, "--play", "kl-ucb", "--start", 2_900)
+    assert "horizon is 5," in run(*log, "--horizon", 5).err
+    assert "horizon is" not in run(*log).err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -90,7 +91,10 @@ def evaluate(
         if not plays:
             policies = {name_of(KLUCB): _policy(name_of(KLUCB), log_rows, ready, names, rounds, settings)}
             policies |= _leader(ready)
-        evaluation = ready.evaluation(policies)
+        with warnings.catch_warnings():
+            if horizon is None:  # then the rows to play say it, and the user has no other
+                warnings.filterwarnings("ignore", "horizon is ")
+            evaluation = ready.evaluation(policies)
     if as_json:
         entries = [dataclasses.asdict(one) | {"can_tell": one.can_tell} for one in evaluation.policies]
         show_json(dataclasses.asdict(evaluation) | {"policies": entries, "sentences": evaluation.sentences()})
