@@ -379,11 +379,11 @@ def summary(results: dict[Task, list[str]]) -> str:
     parts = [
         verdict(results, "CellRegression", ["TreeAllocation", "network"], list(SURFACES), goal),
         verdict(results, joint, ["TreeAllocation", "network"], list(SURFACES), " (the same goal)"),
-        "On five surfaces on which no constant of ours was chosen:\n",
+        "On five surfaces that we did not use to choose our constants:\n",
         verdict(results, "CellRegression", ["TreeAllocation", "network", "Gaussian process"], list(UNSEEN), ""),
         verdict(results, joint, ["TreeAllocation", "network", "Gaussian process"], list(UNSEEN), ""),
         verdict(results, "PointRegression", ["TreeUCB, sharp", "HCT"], list(POINTS), " (the goal was 18 of 24)"),
-        "Beside a Gaussian process on the whole log, which a few lines of scikit-learn give:\n",
+        "Compared with a Gaussian process on the whole log, which is a few lines of scikit-learn:\n",
         verdict(results, "CellRegression", ["Gaussian process"], list(SURFACES), ""),
         verdict(results, "PointRegression", ["Gaussian process"], list(POINTS), ""),
     ]
@@ -394,7 +394,7 @@ def summary(results: dict[Task, list[str]]) -> str:
         in_short(results, joint, "CellRegression", list(EFFORTS)).replace(" (", " with three levels of effort ("),
         in_short(results, "TreeUCB, sharp", "TreeUCB", list(POINTS)),
     ]
-    parts.append("\n".join(["Of the others:", "", *(f"- {words}" for words in others if words), ""]))
+    parts.append("\n".join(["Other comparisons:", "", *(f"- {words}" for words in others if words), ""]))
     return "\n".join(part for part in parts if part)
 
 

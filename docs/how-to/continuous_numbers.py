@@ -19,8 +19,8 @@ DOMAINS = (Quadratic, PiecewiseLinear)
 
 def main() -> None:
     """Print one table after another, as Markdown."""
-    print_table("What a log is worth", ("domain", "no history", *(f"log of {rows:,}" for rows in SIZES[1:])), worth())
-    columns = ("bad share", "samples used", "leaves, replay", "leaves, full start", "regret")
+    print_table("What a log is worth", ("domain", "no log", *(f"log of {rows:,}" for rows in SIZES[1:])), worth())
+    columns = ("bad share", "rows read", "leaves, replay", "leaves, full start", "regret")
     print_table("A log of 10,000 in bad places", columns, imbalanced())
 
 
