@@ -124,12 +124,13 @@ class Setting:
         size, rounds = self.replications, self.horizon if self.keep_all else 1
         shape = (size, self.horizon if self.keep_all else 0, self.width)
         arms = self.env.n_arms if self.keep_all and isinstance(self.env, ArmEnvironment) else 0
+        has_gaps = self.asks_policies or self.width > 1  # otherwise a loop writes every entry
         return Outputs(
             regret=np.zeros((size, rounds)),
             used=np.zeros((size, rounds), np.int64),
-            actions=np.full(shape, -1, np.int64),
+            actions=np.full(shape, -1, np.int64) if has_gaps else np.empty(shape, np.int64),
             levels=np.full(shape if self.levels is not None else (size, 0, self.width), -1, np.int64),
-            rewards=np.full(shape, np.nan) if self.asks_policies or self.width > 1 else np.empty(shape),
+            rewards=np.full(shape, np.nan) if has_gaps else np.empty(shape),
             by_arm=np.zeros((size, arms), np.int64),
             boxes=np.zeros(size, np.int64),
             stopped=np.full(size, np.nan),
