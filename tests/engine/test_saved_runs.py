@@ -167,8 +167,8 @@ def test_settings_say_what_was_simulated() -> None:
             {"env": ar.environments.KArmed(4, means=[0.1, 0.2, 0.3, 0.4])},
             "joined runs must have the same env, got KArmed",
         ),
-        ({"horizon": 11}, "joined runs must have the same horizon and the same rounds kept"),
-        ({"keep": [1, 2]}, "joined runs must have the same horizon and the same rounds kept"),
+        ({"horizon": 11}, "joined runs must have the same horizon, got 12 and 11"),
+        ({"keep": [1, 2]}, "joined runs must have kept the same rounds, got 12 of 12 and 2 of 12"),
         ({"first_replication": 6}, "the replications of joined runs must be adjacent, got 0..4 and 6..10"),
         ({"first_replication": 4}, "the replications of joined runs must be adjacent, got 0..4 and 4..8"),
     ],
@@ -272,6 +272,26 @@ def test_files_that_are_not_whole_are_refused(tmp_path) -> None:
         ar.Runs.load(path)
     with pytest.raises(InvalidFile, match="cannot be read"):
         ar.Runs.load(tmp_path / "missing")
+
+
+def test_damage_to_a_file_is_noticed(tmp_path) -> None:
+    path, runs = tmp_path / "runs.parquet", run("arms")
+    runs.save(path)
+    whole = path.read_bytes()
+    for at in range(4, len(whole), 16):
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 0x80]) + whole[at + 1 :])
+        try:
+            again = ar.Runs.load(path)
+        except InvalidFile:
+            continue
+        for name in PER_REPLICATION:
+            np.testing.assert_array_equal(getattr(again, name), getattr(runs, name))
+
+
+def test_a_list_of_runs_is_not_joined() -> None:
+    parts: Any = [run("arms"), run("arms", first_replication=5)]
+    with pytest.raises(InvalidParameter, match="join needs runs one by one"):
+        ar.Runs.join(parts)
 
 
 def test_what_has_a_row_for_each_replication_is_listed() -> None:

@@ -209,6 +209,9 @@ class Runs:
         """
         if len(parts) == 0:
             raise InvalidParameter("join needs at least one Runs, got none")
+        for runs in parts:
+            if not isinstance(runs, Runs):
+                raise InvalidParameter(f"join needs runs one by one, as in ar.Runs.join(first, second), got {runs!r}")
         ordered = sorted(parts, key=lambda runs: runs.first_replication)
         first = ordered[0]
         for before, runs in itertools.pairwise(ordered):
@@ -232,8 +235,11 @@ def _check_joins(one: Runs, other: Runs) -> None:
         mine, theirs = one.settings.get(name), other.settings.get(name)
         if mine != theirs:
             raise InvalidParameter(f"joined runs must have the same {name}, got {mine} and {theirs}")
-    if one.horizon != other.horizon or not np.array_equal(one.rounds_kept, other.rounds_kept):
-        raise InvalidParameter("joined runs must have the same horizon and the same rounds kept")
+    if one.horizon != other.horizon:
+        raise InvalidParameter(f"joined runs must have the same horizon, got {one.horizon} and {other.horizon}")
+    if not np.array_equal(one.rounds_kept, other.rounds_kept):
+        got = " and ".join(f"{len(runs.rounds_kept):,} of {runs.horizon:,}" for runs in (one, other))
+        raise InvalidParameter(f"joined runs must have kept the same rounds, got {got}")
     shapes = [[np.shape(getattr(runs, name))[1:] for name in PER_REPLICATION] for runs in (one, other)]
     if shapes[0] != shapes[1]:
         raise InvalidParameter("joined runs must keep the same arrays")

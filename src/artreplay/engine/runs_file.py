@@ -50,7 +50,7 @@ def write_runs(path: Path, fields: dict[str, Any]) -> None:
         columns[name] = values if array.ndim == 1 else pa.FixedSizeListArray.from_arrays(values, size)
     text = json.dumps({"format": FORMAT, **document})
     table = pa.table(columns).replace_schema_metadata({_KEY: text.encode()})
-    write_whole(path, lambda file: pq.write_table(table, file))
+    write_whole(path, lambda file: pq.write_table(table, file, write_page_checksum=True))
 
 
 def read_runs(path: Path, names: Set[str]) -> dict[str, Any]:
@@ -60,10 +60,10 @@ def read_runs(path: Path, names: Set[str]) -> dict[str, Any]:
 
     try:
         with path.open("rb") as file:
-            table = pq.ParquetFile(file).read()
+            table = pq.ParquetFile(file, page_checksum_verification=True).read()
     except OSError as error:  # pyarrow's ArrowIOError too
         raise InvalidFile(f"cannot be read: {error.strerror or error}", file=path) from error
-    except pa.ArrowException as error:
+    except (pa.ArrowException, UnicodeDecodeError) as error:  # damage to the name of a column
         raise InvalidFile(f"is not a Parquet file: {error}", file=path) from error
     document = _document_of(table.schema.metadata or {}, path)
     try:
