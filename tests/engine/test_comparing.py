@@ -7,7 +7,7 @@ import re
 import statistics
 import sys
 from statistics import NormalDist
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -130,6 +130,9 @@ def test_what_is_compared_must_be_there() -> None:
         ar.compare(POLICIES, ENV, baseline="best")
     with pytest.raises(InvalidParameter, match="the policy 'x' must have a base, got start"):
         ar.compare({"x": {"start": "ignorant"}}, ENV)
+    for odd in ([ar.UCB1(3)], {1: ar.UCB1(3)}, None):
+        with pytest.raises(InvalidParameter, match="policies must be a dict such as"):
+            ar.compare(cast(Any, odd), ENV)
     with pytest.raises(InvalidParameter, match="at least one policy"):
         ar.compare({}, ENV)
 

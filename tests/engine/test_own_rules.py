@@ -71,6 +71,7 @@ def test_a_relation_may_read_less_or_more_than_the_cells() -> None:
         ({"relation": equal, "drift": 0.1}, "a relation and drift do not go together"),
         ({"relation": equal, "history": ar.Totals([0], [3], [1])}, "a relation needs rows in memory"),
         ({"stop": 3}, "stop must be a function of a policy that returns an arm or None, got 3"),
+        ({"stop": lambda policy: False}, "stop must return the arm to recommend, or None to go on, got False"),
         ({"stop": enough_of_each, "env": ar.environments.Quadratic()}, "stop needs a world of arms without contexts"),
         ({"stop": enough_of_each, "env": ar.environments.LinearContexts(3, 2)}, "stop needs a world of arms without"),
     ],

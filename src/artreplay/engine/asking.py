@@ -150,6 +150,8 @@ def _play_rounds(setting: Setting, outputs: Outputs, replication: int, calls: _C
         action = policy.ask(**context)
         if setting.stop is not None:
             arm = setting.stop(policy)
+            if isinstance(arm, (bool, np.bool_)):  # which would be arm 0 or 1
+                raise InvalidParameter(f"stop must return the arm to recommend, or None to go on, got {arm}")
             if arm is not None:
                 _stop(outputs, replication, round_, world, arm)
                 first = round_ if setting.keep_all else 0

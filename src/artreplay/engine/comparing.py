@@ -160,8 +160,8 @@ def compare(
     >>> float(abs(result.difference("replay")).max())
     0.0
     """
-    chosen = next(iter(policies), "") if baseline is None else baseline
-    _check_names(policies, chosen)
+    _check_names(policies, baseline)
+    chosen = next(iter(policies)) if baseline is None else baseline
     arguments = {}
     for name, policy in policies.items():
         own = policy if isinstance(policy, Mapping) else {"base": policy}
@@ -183,10 +183,12 @@ def mean_and_band(values: Floats) -> tuple[Floats, Floats, Floats]:
     return mean, mean - BAND_95 * error, mean + BAND_95 * error
 
 
-def _check_names(policies: Mapping[str, Any], baseline: str) -> None:
+def _check_names(policies: Mapping[str, Any], baseline: str | None) -> None:
+    if not isinstance(policies, Mapping) or not all(isinstance(name, str) for name in policies):
+        raise InvalidParameter(f'policies must be a dict such as {{"UCB1": ar.UCB1(3)}}, got {policies!r}')
     if len(policies) == 0:
         raise InvalidParameter("policies must hold at least one policy, got none")
-    if baseline not in policies:
+    if baseline is not None and baseline not in policies:
         raise InvalidParameter(f"baseline must be one of {', '.join(policies)}, got {baseline!r}")
 
 
