@@ -103,6 +103,7 @@ def test_what_is_imported_when_it_is_used_is_what_the_types_say(module: ModuleTy
     assert set(module.__all__) <= set(dir(module))
     with pytest.raises(AttributeError, match="has no attribute 'no_such_name'"):
         _ = module.no_such_name
+    assert not hasattr(module, "no.such.name")
 
 
 def test_one_error_tree() -> None:

@@ -124,7 +124,7 @@ _DEFINING = ("compiling", "history", "cells", "algorithms", "replay", "engine", 
 
 def __getattr__(name: str) -> Any:
     """Import what a name stands for when it is first used, so that `import artreplay` takes no time."""
-    if not name.startswith("_") and find_spec(f"{__name__}.{name}") is not None:
+    if name.isidentifier() and name[0] != "_" and find_spec(f"{__name__}.{name}") is not None:
         return import_module(f"{__name__}.{name}")
     if name in __all__:
         for package in (import_module(f"{__name__}.{defining}") for defining in _DEFINING):
