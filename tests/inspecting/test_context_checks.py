@@ -33,6 +33,19 @@ def test_the_worst_arm_that_was_shown_at_position_1_is_found_out(seed: int) -> N
         assert arm.adjusted == pytest.approx(TRUE_MEANS[arm.arm], abs=0.06)
 
 
+def test_means_are_adjusted_rightly_where_the_column_multiplies_the_reward() -> None:
+    """An additive fit gave 0.01 for the first arm, of which 0.09 is true."""
+    rng = np.random.default_rng(3)
+    appeal, factor = np.array([0.02, 0.03, 0.04]), np.array([10.0, 2.0, 1.0])
+    position = rng.integers(0, 3, 30_000)
+    arms = np.where(rng.random(30_000) < 0.85, position, rng.integers(0, 3, 30_000))
+    clicks = (rng.random(30_000) < appeal[arms] * factor[position]).astype(float)
+    found = compared(ar.History(arms, clicks, contexts={"position": position.tolist()}), "position")
+    assert (found.leader, found.best, found.is_certain) == (0, 2, True)
+    for arm in found.arms:
+        assert arm.adjusted == pytest.approx(appeal[arm.arm] * factor.mean(), rel=0.15)
+
+
 def test_chance_is_hardly_ever_called_confounding() -> None:
     """Neither where the choice does not depend on the context, nor where the reward does not."""
     alarms = 0

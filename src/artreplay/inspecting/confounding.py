@@ -137,14 +137,19 @@ def confounding(
             cannot_adjust.append(each.column)
         if _is_better(arms_alone, alone):
             moves_both.append(each)
-    fit = _AdditiveFit([blocks, *moves_both], rewards)
-    adjusted = np.clip(fit.adjusted(), rewards.min(), rewards.max()) if moves_both else means
     can_lead = counts >= LEAST_ROWS
     if leader not in labels or not can_lead.any():
         can_lead = counts > 0
+    column, value, adjusted = None, None, means
     leading = labels.index(leader) if leader in labels else int(np.argmax(np.where(can_lead, means, -math.inf)))
     best, is_certain = leading, False
     if moves_both:
+        additive, in_cells = _AdditiveFit([blocks, *moves_both], rewards), _CellMeans(blocks, moves_both, rewards)
+        column, value = _flattery(codes == leading, additive.effects, moves_both)
+        # That columns add the same to all arms is assumed until the rewards say otherwise, because it needs fewer rows.
+        everywhere = in_cells.counts[can_lead].min() >= LEAST_ROWS
+        fit = in_cells if everywhere and _is_better(additive, in_cells) else additive
+        adjusted = np.clip(fit.adjusted(), rewards.min(), rewards.max())
         is_rival = can_lead & (means <= means[leading])  # others lead by their means already, from fewer rows
         is_rival[leading] = False
         others = np.flatnonzero(is_rival).tolist()
@@ -152,7 +157,6 @@ def confounding(
         best = leading if adjusted[leading] >= adjusted[best] else best
         limit = NormalDist().inv_cdf(1.0 - ERROR_CHANCE / (2.0 * max(len(others), 1)))
         is_certain = any(adjusted[arm] - adjusted[leading] > limit * fit.error(arm, leading) for arm in others)
-    column, value = _flattery(codes == leading, fit, moves_both) if moves_both else (None, None)
     arms = [
         AdjustedArm(label, int(counts[at]), float(means[at]), float(adjusted[at])) for at, label in enumerate(labels)
     ]
@@ -161,10 +165,10 @@ def confounding(
     return Confounding(names, arms, labels[leading], labels[best], is_certain, column, value, cannot_adjust)
 
 
-def _flattery(is_leader: Floats, fit: _AdditiveFit, strata: Sequence[Strata]) -> tuple[str, str]:
+def _flattery(is_leader: Floats, effects_of: Sequence[Floats], strata: Sequence[Strata]) -> tuple[str, str]:
     """Return the column and the value that add most to what the leader earned, beyond what they add to all rows."""
     gains = []
-    for each, effects in zip(strata, fit.effects[1:], strict=True):
+    for each, effects in zip(strata, effects_of[1:], strict=True):
         share = np.bincount(each.codes[is_leader], minlength=len(each.names)) / max(int(is_leader.sum()), 1)
         gain = (share - each.counts / len(each.codes)) * (effects - effects @ each.counts / len(each.codes))
         gains.append((float(gain.sum()), each, gain))
@@ -227,6 +231,39 @@ class _AdditiveFit:
         return gram
 
 
+class _CellMeans:
+    """The mean of each arm at each combination of values, weighted as the combinations occur in the whole log.
+
+    It is right whatever arms and columns do to each other, for example if they multiply, as click rates do. But each
+    arm must have been shown at each combination.
+    """
+
+    def __init__(self, arms: Strata, columns: Sequence[Strata], rewards: Floats) -> None:
+        cells = np.zeros(len(rewards), np.int64)
+        for column in columns:
+            cells = np.unique(cells * len(column.names) + column.codes, return_inverse=True)[1]
+        shape = (len(arms.names), int(cells.max()) + 1)
+        places = arms.codes * shape[1] + cells
+        self.counts = np.bincount(places, minlength=shape[0] * shape[1]).reshape(shape)
+        sums = np.bincount(places, rewards, minlength=self.counts.size).reshape(shape)
+        self._means = sums / np.maximum(self.counts, 1)
+        self._shares = self.counts.sum(axis=0) / len(rewards)
+        residual = rewards - self._means.ravel()[places]
+        self.rank, self.rows = int((self.counts > 0).sum()), len(rewards)
+        self.left_over = float((residual * residual).sum())
+        freedom = np.maximum(self.counts.sum(axis=0) - (self.counts > 0).sum(axis=0), 1)
+        spread = np.bincount(cells, residual * residual, minlength=shape[1]) / freedom  # of all arms at a combination
+        self._variances = (self._shares**2 * spread / np.maximum(self.counts, 1)).sum(axis=1)
+
+    def adjusted(self) -> Floats:
+        """Return the mean of each arm if it had been shown in all rows."""
+        return np.asarray(self._means @ self._shares)
+
+    def error(self, arm: int, other: int) -> float:
+        """Return the standard error of the difference between two arms."""
+        return math.sqrt(float(self._variances[arm] + self._variances[other]))
+
+
 def _depend(codes: Ints, strata: Strata) -> bool:
     """Return whether the shares of the arms depend on a column, by Pearson's test."""
     n_arms, n_values = int(codes.max()) + 1, len(strata.names)
@@ -237,8 +274,8 @@ def _depend(codes: Ints, strata: Strata) -> bool:
     return _is_far(float(((table - expected) ** 2 / expected).sum()), freedom)
 
 
-def _is_better(fit: _AdditiveFit, more: _AdditiveFit) -> bool:
-    """Return whether a column explains more of the reward than chance lets one expect."""
+def _is_better(fit: _AdditiveFit, more: _AdditiveFit | _CellMeans) -> bool:
+    """Return whether a finer fit explains more of the reward than chance lets one expect."""
     freedom, left = more.rank - fit.rank, more.rows - more.rank
     if freedom <= 0 or left <= 0:
         return False
