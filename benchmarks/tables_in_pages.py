@@ -14,5 +14,5 @@ def table(head: list[str], lines: list[list[str]]) -> str:
 
 def filled(page: str, made: Callable[[str], str]) -> str:
     """The page with each table as it is made from its name."""
-    pattern = r"(<!-- table: ([\w, ]+) -->\n).*?(\n<!-- end of table -->)"
-    return re.sub(pattern, lambda found: found[1] + made(found[2]) + found[3], page, flags=re.DOTALL)
+    pattern = r"(<!-- table: ([\w, ]+) -->\n)(?:(?!<!-- ).)*(<!-- end of table -->)"
+    return re.sub(pattern, lambda found: f"{found[1]}{made(found[2])}\n{found[3]}", page, flags=re.DOTALL)

@@ -24,6 +24,8 @@ def test_the_page_has_the_stored_results_of_all_algorithms() -> None:
     assert len(lines) == len(pairs)
     page = suite.PAGE.read_text(encoding="utf-8")
     assert suite.written(page, lines) == page, "run make bench-suite"
+    for table in (*dict.fromkeys(each.group for each in EXPERIMENTS), "losing", "reading"):
+        assert f"<!-- table: {table} -->\n|  |" in page  # none is left out
 
 
 @pytest.mark.parametrize("name", ["uniform", "delayed", "restart"])
