@@ -43,7 +43,7 @@ def test_a_regression_recommends_what_python_does(run: Run, shop: Path) -> None:
     context = {"age": 31, "country": "NL"}
     done = run("recommend", shop, *COLUMNS, "--context", "age,country", *WHERE)
     assert done.out.splitlines()[0] == f"next action: {policy.ask(context)}"
-    assert "used 300 of 300 samples" in done.out
+    assert "read 300 of 300 rows" in done.out
     found = run("recommend", shop, *COLUMNS, "--context", "age,country", *WHERE, "--json").json
     assert (found["context"], found["action"]) == (context, policy.ask(context))
     values = policy.values(context)
@@ -76,7 +76,7 @@ def test_an_indexed_log_has_contexts_of_its_own(run: Run, shop: Path) -> None:
 
 def test_a_study_keeps_contexts(run: Run, shop: Path, folder: Path) -> None:
     out = run("study", "create", "s.study", shop, *COLUMNS, "--context", "age,country", "--wait", "none").out
-    assert "context-regression over 2 arms, a log of 300 samples" in out
+    assert "context-regression over 2 arms, a log of 300 rows" in out
     one = run("study", "decide", "s.study", *WHERE, "--json").json
     assert one["context"] == {"age": 31, "country": "NL"}
     assert len(run("study", "decide", "s.study", "--at", "rows.csv", "--json").json) == 3
@@ -98,7 +98,7 @@ def test_a_study_with_segments_takes_a_log_that_has_grown(run: Run, shop: Path) 
     run("study", "create", "s.study", shop, *COLUMNS, "--segments", "country", "--horizon", 500, "--wait", "none")
     assert run("study", "decide", "s.study", "--at", '{"country": "NL"}').code == 0
     shop.write_text(shop.read_text() + "red,1,30,NL\n")
-    assert run("study", "extend", "s.study", shop).out == "s.study has a log of 301 samples\n"
+    assert run("study", "extend", "s.study", shop).out == "s.study has a log of 301 rows\n"
 
 
 @pytest.mark.parametrize("segments", [(), ("--segments", "country")])

@@ -32,7 +32,7 @@ def test_a_store_recommends_what_its_log_does(run: Run, log: Path, store: Path) 
     for answer in (from_log, from_store):
         del answer["reading"]
     assert from_store == from_log
-    assert ", read " in run("recommend", store, "--horizon", 100).out
+    assert ", fetched " in run("recommend", store, "--horizon", 100).out
 
 
 def test_a_state_goes_from_the_log_to_its_store(run: Run, log: Path, store: Path) -> None:

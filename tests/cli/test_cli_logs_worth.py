@@ -147,7 +147,7 @@ def test_recommend_takes_what_an_algorithm_can_be_told(run: Run) -> None:
 def test_recommend_takes_totals(run: Run) -> None:
     out = run("recommend", *TOTALS, "--algorithm", "mon-ucb", "--horizon", 1000).out
     assert "next action: blue" in out
-    assert "used 1,500 of 1,500 samples, 100.0 %, read 2 rows" in out
+    assert "read 1,500 of 1,500 samples, 100.0 %, fetched 2 rows" in out
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ def test_recommends_what_python_does(run: Run, log: Path) -> None:
     assert done.code == 0
     assert done.out.splitlines()[0] == f"next action: {action}"
     share = 100 * policy.used / 200
-    assert f"used {policy.used} of 200 samples, {share:.1f} %" in done.out
+    assert f"read {policy.used} of 200 rows, {share:.1f} %" in done.out
     answer = run("recommend", log, *OPTIONS, "--json").json
     assert answer["action"] == action
     assert answer["log"] == {"samples": 200, "used": policy.used, "skipped": 0}
@@ -206,7 +206,7 @@ def test_shares(share: float, words: str) -> None:
 
 def test_full_start_uses_everything(run: Run, log: Path) -> None:
     done = run("recommend", log, *OPTIONS, "--policy", "full-start")
-    assert "used 200 of 200 samples, 100.0 %" in done.out
+    assert "read 200 of 200 rows, 100.0 %" in done.out
     replay = run("recommend", log, *OPTIONS)
     assert done.out.splitlines()[0] == replay.out.splitlines()[0]
 

@@ -18,7 +18,7 @@ WHERE = "banners.study"
 def made(run: Run, log: Path) -> Path:
     assert (
         run("study", "create", WHERE, log, *OPTIONS, "--wait", "2d").out
-        == f"{WHERE}: kl-ucb over 3 arms, a log of 200 samples\n"
+        == f"{WHERE}: kl-ucb over 3 arms, a log of 200 rows\n"
     )
     return Path(WHERE)
 
@@ -104,7 +104,7 @@ def test_a_log_that_grows_or_moves(run: Run, refused: Refused, log: Path) -> Non
     Path("log.arh").rename("moved.arh")
     assert "is not at" in refused("study", "decide", WHERE)
     assert "`artreplay study extend STUDY LOG`" in refused("study", "show", WHERE)
-    assert run("study", "extend", WHERE, "moved.arh").out == f"{WHERE} has a log of 200 samples\n"
+    assert run("study", "extend", WHERE, "moved.arh").out == f"{WHERE} has a log of 200 rows\n"
     assert run("study", "decide", WHERE, "--json").json["action"] in ARMS
     run("study", "create", "rows.study", log, *OPTIONS, "--wait", "none")
     own = run("study", "decide", "rows.study", "--json").json
@@ -113,7 +113,7 @@ def test_a_log_that_grows_or_moves(run: Run, refused: Refused, log: Path) -> Non
     grown = [f"{row},{id_}" for row, id_ in zip([*rows, f"{own['action']},1", "red,1"], ids, strict=True)]
     Path("more.csv").write_text("\n".join(grown) + "\n")
     said = run("study", "extend", "rows.study", "more.csv", "--exclude", "id").out
-    assert said == "rows.study has a log of 201 samples\n"
+    assert said == "rows.study has a log of 201 rows\n"
 
 
 def test_past_the_horizon_is_one_sentence(run: Run, folder: Path) -> None:
@@ -158,7 +158,7 @@ def test_a_study_remembers_the_column_of_allowances(run: Run, refused: Refused, 
     run("study", "create", WHERE, "stale.csv", *OPTIONS, "--drift", "stale", "--wait", "none")
     assert "the log may be stale, and its rows say by how much" in run("study", "show", WHERE).out
     Path("stale.csv").write_text("\n".join([*rows, "red,1,0.3"]) + "\n")
-    assert run("study", "extend", WHERE, "stale.csv").out == f"{WHERE} has a log of 201 samples\n"
+    assert run("study", "extend", WHERE, "stale.csv").out == f"{WHERE} has a log of 201 rows\n"
     recommended = ("recommend", "stale.csv", *OPTIONS, "--state", "s")
     first = run(*recommended, "--drift", "stale").out
     assert run(*recommended).out == first

@@ -46,7 +46,7 @@ from artreplay.console.output import MAX_ROWS, NONE, number, percent, show, show
 from artreplay.console.output import count as counted
 from artreplay.console.output import table as table_of
 from artreplay.errors import InvalidAction, InvalidParameter
-from artreplay.history import History
+from artreplay.history import History, Totals
 from artreplay.replay import Unknown
 
 
@@ -166,12 +166,13 @@ def _show(recommendation: Recommendation, all_rows: bool) -> None:
 
 
 def use_of_log(policy: Any, rounds: int = 0) -> list[str]:
-    """Say how much of its log a policy has used, and where the log may be out of date."""
+    """Say how much of its log a policy has read, and where the log may be out of date."""
     rows = policy.used + policy.unused
-    lines = [f"used {policy.used:,} of {rows:,} samples, {percent(policy.used / rows)}" if rows else "the log is empty"]
-    read = policy.reading.rows
+    kind = "samples" if isinstance(policy.history, Totals) else "rows"
+    lines = [f"read {policy.used:,} of {rows:,} {kind}, {percent(policy.used / rows)}" if rows else "the log is empty"]
+    fetched = policy.reading.rows
     if not isinstance(policy.history, History):
-        lines[-1] += f", read {read:,} row{'' if read == 1 else 's'}"
+        lines[-1] += f", fetched {fetched:,} row{'' if fetched == 1 else 's'}"
     if policy.skipped:
         lines.append(f"skipped {policy.skipped:,} rows whose label is not an arm")
     if rounds:

@@ -53,7 +53,7 @@ from artreplay.console.output import MAX_ROWS, number, percent, show, show_json,
 from artreplay.console.output import count as counted
 from artreplay.console.output import table as table_of
 from artreplay.errors import InvalidParameter, errors_in
-from artreplay.history import StoredLog
+from artreplay.history import StoredLog, Totals
 from artreplay.history.labels import as_label
 from artreplay.history.parquet import ParquetLog
 from artreplay.replay import Unknown
@@ -161,7 +161,8 @@ def create(
         drift_ = drift_of_request(request, base)
         new = Study.create(place, base, history, unknown=unknown or "error", drift=drift_, **settings)
     with new:
-        rows = "no log" if history is None else f"a log of {len(history):,} samples"
+        kind = "samples" if isinstance(history, Totals) else "rows"
+        rows = "no log" if history is None else f"a log of {len(history):,} {kind}"
         show(f"{new.place}: {base if isinstance(base, str) else name_of(type(base))} over {_many(new)}, {rows}")
 
 
@@ -425,7 +426,7 @@ def extend(
             else:
                 opened.extend(log, exclude=exclude, **columns)
         facts = opened.facts()["log"]
-    show(f"{place} has a log of {facts['rows']:,} samples")
+    show(f"{place} has a log of {facts['rows']:,} rows")
 
 
 @study.command("show")
