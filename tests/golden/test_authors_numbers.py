@@ -1,6 +1,7 @@
 """The finite-arm numbers of the authors' code, run again (60 seeds), against 400 replications of ours with seed 0.
 
-They agree when |ours − theirs| ≤ 3.5 standard errors of the difference; the reproduction works that out itself.
+They agree when |ours − theirs| ≤ 3.5 standard errors of the difference; the reproduction works that out itself. Where
+their errors are so large that a difference of half of the number could be missed, it cannot tell.
 """
 
 from __future__ import annotations
@@ -34,13 +35,17 @@ def compared(results: Results) -> list[Number]:
     return [number for number in numbers(results) if number.authors is not None]
 
 
+def check_that_none_differs(found: list[Number]) -> None:
+    assert [(number.name, number.ours, number.authors) for number in found if number.verdict == "differs"] == []
+
+
 @pytest.mark.parametrize(("name", "budget"), [("karmed", 1), pytest.param("top-arms", 3, marks=pytest.mark.long)])
 def test_monotone_ucb(tmp_path: Path, name: str, budget: int) -> None:
     results = computed(tmp_path, name, lambda _: True)
     found = compared(results)
     assert len(found) == sum(len(told) for (arms, _), told in published.ARMS.items() if arms == budget)
-    wrong = [number for number in found if number.verdict not in ("agrees", "slip")]
-    assert [(number.name, number.ours, number.authors) for number in wrong] == []
+    check_that_none_differs(found)
+    assert sum(number.verdict == "cannot tell" for number in found) < len(found) / 2
     assert {number.ours.replications for number in found} == {400}
     for rows in FULL_SCALE.sizes:
         pair = comparisons.over_arms(results, name, rows).pair()
@@ -66,7 +71,7 @@ def test_thompson_sampling(tmp_path: Path) -> None:
     results = computed(tmp_path, "thompson-ids", lambda one: one["algorithm"] == "PlainThompson")
     found = compared(results)
     assert len(found) == 5
-    assert [(number.name, number.ours, number.authors) for number in found if number.verdict != "agrees"] == []
+    check_that_none_differs(found)
 
 
 @pytest.mark.long
@@ -79,7 +84,7 @@ def test_published_ids_with_and_without_its_fallback(tmp_path: Path) -> None:
     results = computed(tmp_path, "thompson-ids", wanted)
     found = compared(results)
     assert len(found) == 5
-    assert [(number.name, number.ours, number.authors) for number in found if number.verdict != "agrees"] == []
+    check_that_none_differs(found)
     exploding, quiet = (
         comparisons.randomised(results, name, "uniform", 1000).full
         for name in ("IDS published", "IDS without fallback")
