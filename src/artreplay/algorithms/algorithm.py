@@ -317,8 +317,8 @@ class Algorithm(HearsContexts):
         return within
 
     def parameters(self) -> dict[str, Any]:
-        """The parameters that the algorithm was made with, by name."""
-        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
+        """The parameters that the algorithm was made with, by name, as far as it keeps them under these names."""
+        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters if hasattr(self, name)}
 
     def __repr__(self) -> str:
         settings = {name: value for name, value in self.parameters().items() if value is not None}
