@@ -36,14 +36,20 @@ def message(end: socket.socket) -> bytes:
 
 @contextmanager
 def losing(port: int, seed: int) -> Iterator[int]:
-    """A way to the service that loses half of all requests: before they arrive, or their answers."""
+    """A way to the service that loses half of all requests, before they arrive or their answers, but never 7 in a row.
+
+    A client that waits for 20 seconds asks ten times, so that otherwise one of a thousand requests would fail.
+    """
     random_ = random.Random(seed)
+    lost_in_a_row = 0
     listener = socket.create_server(("127.0.0.1", 0))
 
     def forward(client: socket.socket) -> None:
+        nonlocal lost_in_a_row
         with client, suppress(OSError), socket.create_connection(("127.0.0.1", port)) as service:
             while request := message(client):
-                fate = random_.random()
+                fate = random_.random() if lost_in_a_row < 6 else 1.0
+                lost_in_a_row = lost_in_a_row + 1 if fate < 0.5 else 0
                 if fate < 0.25:
                     return
                 service.sendall(request)
