@@ -57,7 +57,7 @@ def a_full_quota(folder: Path, process: Process) -> Iterator[None]:
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     if subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(tmp_path)], capture_output=True
+        ["mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", str(tmp_path)], capture_output=True
     ).returncode:
         pytest.skip("nothing can be mounted here")
     try:
