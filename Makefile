@@ -51,7 +51,7 @@ sizes: $(VENV)/bin/python
 	$(BIN)/python benchmarks/sizes.py
 	$(BIN)/python benchmarks/decision_tables.py
 
-# The numbers of docs/how-to/continuous.md, in about three minutes.
+# The numbers of docs/how-to/continuous.md, in about a minute.
 numbers: $(VENV)/.dev
 	$(BIN)/python docs/how-to/continuous_numbers.py
 
