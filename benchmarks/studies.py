@@ -29,6 +29,9 @@ from rich.table import Table
 
 import artreplay as ar
 from artreplay.engine.runs import mean_and_error
+from artreplay.plots.study_page import page_of
+from artreplay.plots.study_view import view_of
+from artreplay.studies.decision_columns import DecisionColumns
 from artreplay.studies.study_journal import Entry
 
 FILE = Path(__file__).parent.parent / "docs" / "results" / "studies.csv"
@@ -199,10 +202,12 @@ def start(console: Console) -> list[Result]:
         write_journal(place, rows)
         times = [first_decision(place) for _ in range(2)]
         times.append(first_decision(place, horizon=3 * rows))
+        pages = page_times(place)
         size = place.stat().st_size
     console.print(
         f"{rows:,} decisions with rewards, {size / rows:.0f} bytes each: the first decision after opening comes after "
-        f"{times[0]:.1f} s without a snapshot, {times[1]:.2f} s from one, and {times[2]:.1f} s under another horizon"
+        f"{times[0]:.1f} s without a snapshot, {times[1]:.2f} s from one, and {times[2]:.1f} s under another horizon. "
+        f"A page about it takes {pages[0]:.1f} s, and with its decisions read before {pages[1]:.2f} s"
     )
     return [
         Result("start", f"{rows} decisions", what, value)
@@ -210,6 +215,8 @@ def start(console: Console) -> list[Result]:
             ("seconds without a snapshot", times[0]),
             ("seconds from a snapshot", times[1]),
             ("seconds after `set_horizon`", times[2]),
+            ("seconds for the first page", pages[0]),
+            ("seconds for a later page", pages[1]),
             ("bytes a decision", size / rows),
         )
     ]
@@ -241,6 +248,18 @@ def first_decision(place: Path, horizon: int | None = None) -> float:
     study.decide()
     took = time.perf_counter() - began
     study.close()
+    return took
+
+
+def page_times(place: Path) -> list[float]:
+    """Seconds for a page that reads all decisions, and for the next one, which reads what is new."""
+    took = []
+    with ar.Study.open(place) as study:
+        columns = DecisionColumns(study)
+        for _ in range(2):
+            began = time.perf_counter()
+            page_of(view_of(study, columns))
+            took.append(time.perf_counter() - began)
     return took
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from pathlib import Path
 
 import pytest
-from service_kit import colours, serving
+from service_kit import COLOURS, colours, serving
 
+from artreplay.studies.decision_columns import DecisionColumns, DecisionRows
 from browser import browsing, find_browser
 from real_parts import needed
 
@@ -26,6 +28,30 @@ def test_the_page_shows_what_was_decided_since(tmp_path: Path) -> None:
         assert b"<!doctype" not in part
         assert b"/v1/studies/{study}/decisions" in client.ask("GET", "/docs").body
         assert client.ask("GET", "/studies/nothing").status == 404
+
+
+def test_a_page_that_is_not_read_yet_says_so_and_comes_by_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    may_read, read = threading.Event(), DecisionColumns.read
+
+    def slowly(columns: DecisionColumns) -> DecisionRows:
+        may_read.wait(30.0)
+        return read(columns)
+
+    monkeypatch.setattr(DecisionColumns, "read", slowly)
+    try:
+        with serving(colours(tmp_path / "colours.study")) as client:
+            notice = client.ask("GET", "/studies/colours")
+            assert b"The service has just started. It has read 0&nbsp;% of this study." in notice.body
+            assert notice.headers["refresh"] == "1"
+            assert client.decide("meanwhile")["action"] in COLOURS
+            may_read.set()
+            page = client.ask("GET", "/studies/colours")
+            assert b"1 decision: 1 open" in page.body
+            assert "refresh" not in page.headers
+    finally:
+        may_read.set()
 
 
 @pytest.mark.long

@@ -17,6 +17,7 @@ from artreplay.studies import Study
 from artreplay.studies.decision_columns import DecisionColumns
 
 FRESH_SECONDS = 1.0  # how long a page is shown again to others who ask
+PATIENT_SECONDS = 0.5  # after these, whoever opens a page is told that the study is still being read
 _STYLE = "body{font:16px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:60rem;padding:0 1rem}code{font-size:.95em}"
 _SAFE = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff"}
 
@@ -38,12 +39,14 @@ class LivePage:
                 self._columns = DecisionColumns(study)
             self._columns.read()
 
-    def show(self, study: Study, is_whole: bool) -> str:
-        """Return the page, or the part of it that changes."""
+    def show(self, study: Study, is_whole: bool) -> str | None:
+        """Return the page, or the part of it that changes. There is no whole page yet while `read` takes long."""
         from artreplay.plots.study_page import main_of, page_of
         from artreplay.plots.study_view import view_of
 
-        with self._lock:
+        if not self._lock.acquire(timeout=PATIENT_SECONDS if is_whole and not self._page else -1):
+            return None
+        try:
             if self._columns is None:
                 self._columns = DecisionColumns(study)
             if time.monotonic() - self._made > FRESH_SECONDS:
@@ -51,6 +54,12 @@ class LivePage:
                 self._main, self._page = main_of(view), page_of(view, is_live=True)
                 self._made = time.monotonic()
             return self._page if is_whole else self._main
+        finally:
+            self._lock.release()
+
+    def progress(self) -> float:
+        """Return which share of the study has been read."""
+        return 0.0 if self._columns is None else self._columns.progress
 
 
 def page_routes(owners: Mapping[str, Owner], app: FastAPI, pages: Mapping[str, LivePage]) -> APIRouter:
@@ -65,6 +74,12 @@ def page_routes(owners: Mapping[str, Owner], app: FastAPI, pages: Mapping[str, L
         from artreplay.plots.study_page import content_policy
 
         shown = await owners[study].look(lambda inside: pages[study].show(inside, part != "main"))
+        if shown is None:
+            share = f"{100 * pages[study].progress():.0f}&nbsp;%"
+            words = f"The service has just started. It has read {share} of this study. "
+            notice = _plain(html.escape(study), f"<p>{words}The page comes by itself.</p>")
+            notice.headers["Refresh"] = "1"
+            return notice
         return HTMLResponse(shown, headers=_SAFE | {"Content-Security-Policy": content_policy()})
 
     @router.get("/")

@@ -62,6 +62,7 @@ class DecisionColumns:
         self._numbers: dict[Label, int] = {}
         self._settings: dict[str, Any] = {}
         self.seq, self.now = 0, 0.0  # the last entry that was read, and when
+        self._until = 0  # the last entry to read
         self._first = array("q")  # the first row of each decision
         self._number, self._arm, self._state = array("q"), array("q"), array("q")
         self._asked, self._due, self._answered, self._reward = array("d"), array("d"), array("d"), array("d")
@@ -79,7 +80,13 @@ class DecisionColumns:
             asked, due, answered, reward = (np.array(column, np.float64) for column in floats)
         return DecisionRows(number, arm, asked, due, answered, state, reward, control)
 
+    @property
+    def progress(self) -> float:
+        """The share of the journal that has been read."""
+        return self.seq / max(self._until, 1)
+
     def _catch_up(self, journal: Journal, arms: list[Arm], until: int) -> None:
+        self._until = until
         self.arms, self._numbers = arms, {arm.label: number for number, arm in enumerate(arms)}
         for entry in journal.read(self.seq, tuple(_TAKE), until=until):
             _TAKE[entry.kind](self, entry)
