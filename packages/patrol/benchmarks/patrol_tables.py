@@ -1,4 +1,4 @@
-"""Writes the tables of the pages from docs/results/patrol-planners.csv and patrol-other-worlds.jsonl.
+"""Writes the tables of the pages from docs/results/patrol-planners.csv.
 
 In the folder packages/patrol:
 
@@ -9,7 +9,6 @@ In the folder packages/patrol:
 from __future__ import annotations
 
 import csv
-import json
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,15 +18,19 @@ from tables_in_pages import filled, table
 DOCS = Path(__file__).parent.parent / "docs"
 PAGE = DOCS / "patrol-planner.md"
 PAGES = (PAGE, DOCS / "patrol-samples.md")
-RESULTS, OTHERS = DOCS / "results" / "patrol-planners.csv", DOCS / "results" / "patrol-other-worlds.jsonl"
+RESULTS = DOCS / "results" / "patrol-planners.csv"
 OURS, MAP, ORACLE = "rings and rest", "rate map", "knows the truth"
 SIMPLE = (MAP, *(f"map, rests {weeks} weeks" for weeks in (2, 4, 8)), "map, 3 × 3 rest 8 weeks")
-NAMES = (OURS, *SIMPLE, "map and three stories")
+MAP_AND_STORIES = "map and our stories"
+LOGISTIC = "logistic map"
+TREE, SURFACES = "tree under replay", "surfaces under replay"
+NAMES = (OURS, *SIMPLE, MAP_AND_STORIES, LOGISTIC)
+UNDER_REPLAY = (TREE, SURFACES)  # played in the parks of the second simulator
 HELD = ("range holds, best tenth", "range holds, walked", "range holds, not walked")
 GROUPS = {
     "records": ("plain", "rare", "few", "none", "patchy"),
     "ground": ("posts", "short", "drift", "season"),
-    "rest": ("deter", "deter2", "deter3", "deterlog"),
+    "rest": ("deter", "deter2", "deter3", "deterlog", "deter4", "deter5"),
     "other worlds": ("still", "moving", "moving, rare"),
 }
 
@@ -53,7 +56,7 @@ def means(rows: list[dict[str, str]]) -> dict[str, dict[str, Mean]]:
     made: dict[str, dict[str, Mean]] = {}
     for kind in (one for kinds in GROUPS.values() for one in kinds if one in played):
         made[kind] = {}
-        for name in NAMES:
+        for name in (*NAMES, *UNDER_REPLAY):
             pairs = np.array(
                 [(float(row[OURS]), float(row[name])) for row in rows if row["kind"] == kind and row[name]]
             )
@@ -100,12 +103,12 @@ def _cell(of: Mean | None, name: str) -> str:
     return f"{of.finds:.1f}" + ("" if name == OURS else f" ({_signed(of)})")
 
 
-def finds(kinds: tuple[str, ...]) -> str:
+def finds(kinds: tuple[str, ...], names: tuple[str, ...] = NAMES) -> str:
     """Finds in the year, by planner and kind of park."""
     found = means(read(RESULTS))
     lines = [
         [f"**{name}**" if name == OURS else name, *(_cell(found[kind].get(name), name) for kind in kinds)]
-        for name in NAMES
+        for name in names
     ]
     return table(["finds in the year", *kinds], lines)
 
@@ -124,32 +127,13 @@ def held() -> str:
     return table(["", *words], lines)
 
 
-def other_parks(names: tuple[str, ...]) -> str:
-    """Finds in the year in 28 other parks of the second simulator, of ours and of some rivals."""
-    lines = [json.loads(line) for line in OTHERS.read_text(encoding="utf-8").splitlines()]
-    found = {(one["kind"], one["seed"], one["planner"]): float(one["finds"]) for one in lines}
-    rows = []
-    for name in (OURS, *names):
-        cells = []
-        for kind in GROUPS["other worlds"]:
-            seeds = sorted(seed for of, seed, planner in found if (of, planner) == (kind, name))
-            theirs = np.array([found[kind, seed, name] for seed in seeds])
-            more = np.array([found[kind, seed, OURS] for seed in seeds]) - theirs
-            cells.append(_cell(Mean(float(theirs.mean()), float(more.mean()), _error(more), len(seeds)), name))
-        rows.append([f"**{name}**" if name == OURS else name, *cells])
-    return table(["finds in the year", *GROUPS["other worlds"]], rows)
-
-
 def written(page: str) -> str:
     """A page with its tables as the results have them."""
     made = {name: finds(kinds) for name, kinds in GROUPS.items()} | {
         "coverage": held(),
         "best simple rival": beside_the_best(),
+        "replay": finds(GROUPS["other worlds"], (OURS, MAP, *UNDER_REPLAY)),
     }
-    made["replay"] = other_parks((MAP, "surfaces under replay"))
-    made["rest beside stories"] = other_parks(
-        ("map, rests 2 weeks", "map, rests 4 weeks", "rings and stories, rests 2 weeks")
-    )
     return filled(page, made.__getitem__)
 
 

@@ -63,6 +63,9 @@ CONDITIONS = {
     "deter": Condition("a visited box loses 70 %, half of it to its neighbours; 12 % comes back a week", _DETER),
     "deter2": Condition("3 × 3 boxes around a visit lose 80 % for five weeks", Deterrence(0.2, 1, weeks=5)),
     "deter3": Condition("5 × 5 boxes around a visit lose 60 % for ten weeks", Deterrence(0.4, 2, weeks=10)),
+    # The stories of the planner were chosen before these two were thought of.
+    "deter4": Condition("3 × 3 boxes around a visit lose half for ten weeks", Deterrence(0.5, 1, weeks=10)),
+    "deter5": Condition("a visited box loses everything for two weeks", Deterrence(0.0, 0, weeks=2)),
     "deterlog": Condition("as deter, and in the records too", _DETER),
     "drift": Condition("the hills of the park turn into others over the year"),
     "season": Condition("two kinds of hills take turns every half year, in the records too"),

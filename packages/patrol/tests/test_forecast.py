@@ -108,8 +108,7 @@ def test_a_visit_without_effort_is_a_visit_and_no_evidence():
 
 
 def test_rest_comes_back_by_days_and_a_second_visit_on_the_day_does_not_add_to_it():
-    story = Story(0.8, 0.15, 1)
-    rest = Rest((story,), SIDE, FIRST)
+    rest = Rest((Story(0.8, 1, regained=0.15), Story(0.5, 0, weeks=3)), SIDE)
     rest.visit(FIRST, np.array([27, 28]))
     met = rest.met(FIRST)[0]
     assert met[3, 3] == pytest.approx(0.2)
@@ -117,6 +116,8 @@ def test_rest_comes_back_by_days_and_a_second_visit_on_the_day_does_not_add_to_i
     assert met[1, 3] == met[3, 6] == 1.0
     assert rest.met(FIRST + 7)[0, 3, 3] == pytest.approx(1 - 0.8 * 0.85)
     assert rest.met(FIRST + 3)[0, 3, 3] == pytest.approx(1 - 0.8 * 0.85 ** (3 / 7))
+    assert rest.met(FIRST + 21)[1, 3, 3] == pytest.approx(0.5)
+    assert rest.met(FIRST + 21)[1, 2, 3] == rest.met(FIRST + 22)[1, 3, 3] == 1.0
     rest.visit(FIRST + 700, np.array([0]))
     assert rest.met(FIRST + 700)[0, 3, 3] == pytest.approx(1.0, abs=1e-6)
 
@@ -140,7 +141,7 @@ def test_visits_tell_whether_places_go_quiet():
     quiet = forecast_of(visited_weekly(0.2), SIDE, FIRST, day)
     assert quiet.likeliest > 0
     assert quiet.belief[0] < 0.05
-    assert "very quiet for some weeks" in belief_sentences(quiet)[0]
+    assert "goes very quiet" in belief_sentences(quiet)[0]
     assert quiet.rate.ravel()[9] < 0.5 * same.rate.ravel()[9]
     unvisited = forecast_of(visited_weekly(0.2), SIDE, day, day)  # with the first plan still to come
     assert np.array_equal(unvisited.belief, first_belief(STORIES))

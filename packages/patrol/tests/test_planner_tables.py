@@ -25,7 +25,7 @@ def test_the_page_names_every_kind_of_park_where_a_simple_rival_finds_more():
     assert found["rare"][MAP].more > -2.0 * found["rare"][MAP].error
     for name in patrol_tables.SIMPLE:
         lost = max(of[name].more / of[OURS].finds for of in found.values())
-        assert lost > 0.4, f"{name} is nowhere far behind, and the page says that every simple rule is somewhere"
+        assert lost > 1.0 / 3.0, f"{name} is nowhere far behind, and the page says that every simple rule is somewhere"
 
 
 def test_ranges_hold_eight_of_ten_where_plans_go():

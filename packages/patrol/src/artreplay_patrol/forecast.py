@@ -46,7 +46,7 @@ _PASSES = 3  # passes over the evidence at a fit, to estimate the finds of each 
 _SHARE = 0.8  # of the places like this one whose rate is in the range that is told
 # By the gamma distribution itself the ranges of the places that promise most held the truth in 34 to 93 % of them, by
 # kind of invented park, with both ends this many times further out in 79 % or more, but where finds are rare: 39 %.
-_FURTHER = 1.2
+_FURTHER = 1.25
 # Finds that a forecast rests on, below which its range begins at 0: where finds are rare, next to nothing is the rule
 # in the most promising places too, and the gamma distribution does not say so. With this the 39 % are 78 %.
 _TOO_FEW = 2.0
@@ -162,7 +162,7 @@ class Fold:
         self.side, self.first, self.stories = side, first, stories
         self._visits = before.where(before.effort > 0.0)
         self._met = np.ones((len(stories), len(self._visits.box)))  # what each visit met
-        self._rest = Rest(stories, side, first)
+        self._rest = Rest(stories, side)
         self._belief = first_belief(stories)
         self._week, self._fitted, self._told = -1, 0, 0
         self._season, self._told_by_records = 0, False
@@ -200,7 +200,7 @@ class Fold:
         If they clearly say so, what each visit met is by the stories from the first record on. If not, nothing is
         changed: patrols that were no plan of ours may have met a park that behaves otherwise.
         """
-        rest = Rest(self.stories, self.side, int(before.day[0]))
+        rest = Rest(self.stories, self.side)
         met = rest.walked(before.day, before.box)[:, before.effort > 0.0]
         scores = np.zeros(len(self.stories))
         visits, rates = self._visits, self._rates[0]
