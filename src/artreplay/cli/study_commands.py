@@ -459,10 +459,9 @@ def show_study(
             show("the log may be stale, and its rows say by how much")
         elif facts["drift"] != 0.0:
             show(f"the log may be stale: drift {_drift_in_words(opened.drift)}")
-        show(
-            f"{sum(states.values()):,} decisions: "
-            + (", ".join(f"{n:,} {state}" for state, n in states.items()) or "none")
-        )
+        made = sum(states.values())
+        outcomes = ", ".join(f"{n:,} {state}" for state, n in states.items()) or "none"
+        show(f"{made:,} decision{'' if made == 1 else 's'}: {outcomes}")
         if facts["observations"]:
             show(f"{facts['observations']:,} observations that nobody asked for")
         if facts["waiting"]:

@@ -392,7 +392,8 @@ class Journal:
         while not self.try_to_own():
             if time.monotonic() > until:
                 raise StudyUnavailable(
-                    f"{self.name} is in use by {self._owner()}. Only one process at a time may write to a study"
+                    f"{self.name} is in use by {self._owner()}. Only one process at a time may write to a study. "
+                    "Several workers share it if one `artreplay serve` runs and they use Study.connect"
                 )
             time.sleep(POLL_SECONDS)
 
