@@ -98,7 +98,7 @@ def where_the_regressor_wins(results: Results) -> list[str] | None:
     won = [(where, learnt, replay) for where, learnt, replay in both if larger(replay, learnt)]
     won.sort(key=lambda one: one[1].at_end("regret").mean() / one[2].at_end("regret").mean())
     return [
-        f"our network, {where}: regret {_regrets(learnt, replay, 'by training on the log', 'with replay')}"
+        f"{where}: regret {_regrets(learnt, replay, 'by training on the log', 'with replay')}"
         for where, learnt, replay in won
     ]
 
@@ -127,7 +127,7 @@ def where_replay_is_slower(results: Results) -> list[str]:
         if pair is not None and slower(*pair):
             replay, full = (shown(estimate(1000.0 * np.array(result.timings))) for result in pair)
             found.append(
-                f"processor time, a log of {one.rows:,} in memory, {one.where}: {replay} ms a replication with replay, "
+                f"a log of {one.rows:,} in memory, {one.where}: {replay} ms a replication with replay, "
                 f"{full} ms with Full Start"
             )
     return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any, NamedTuple
 
@@ -126,7 +126,7 @@ def page(
     sections: Sequence[tuple[str, Sequence[Drawn], Sequence[Claim], Sequence[Number]]],
     slips: Sequence[Slip],
     not_helping: Sequence[str] | None,
-    not_winning: Sequence[str] | None,
+    not_winning: Mapping[str, Sequence[str] | None],
     code: str,
     skipped: Sequence[str],
     timings: Sequence[tuple[str, str]],
@@ -152,9 +152,8 @@ def page(
         "<p>Full start is not better than ignoring the log, beyond two standard errors of the difference:</p>",
         _list(not_helping, "Nowhere in what was compared.", "Nothing was compared."),
         "<h2 id='not-winning'>Where replay does not win</h2>",
-        "<p>Something else has a smaller regret than replay, or takes less time, beyond two standard errors: first our "
-        "own neural network that is trained on the whole log (the Regressor), then full start.</p>",
-        _list(not_winning, "Nowhere in what was compared.", "Nothing was compared."),
+        "<p>Something else has a smaller regret than replay, or takes less time, beyond two standard errors.</p>",
+        *(_folded(what, settings) for what, settings in not_winning.items()),
     ]
     parts += [_section(*section) for section in present]
     if timings:
@@ -254,6 +253,14 @@ def _list(items: Sequence[str] | None, none: str = "", unknown: str = "") -> str
     if not items:
         return f"<p>{escape(unknown if items is None else none)}</p>"
     return "<ul>" + "".join(f"<li>{escape(item)}</li>" for item in items) + "</ul>"
+
+
+def _folded(what: str, settings: Sequence[str] | None) -> str:
+    """Return a list of settings that unfolds, under what they have in common."""
+    if not settings:
+        return f"<p>{escape(what)}: {'nothing was compared' if settings is None else 'in no setting'}.</p>"
+    summary = f"{escape(what)}: in {len(settings)} setting{'' if len(settings) == 1 else 's'}"
+    return f"<details><summary>{summary}</summary>{_list(settings)}</details>"
 
 
 _STYLE = """

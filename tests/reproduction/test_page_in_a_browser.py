@@ -37,8 +37,8 @@ def test_the_page_is_drawn_and_readable(browser: Page, page: Path, width: int) -
 
 def test_the_numbers_unfold(browser: Page, page: Path) -> None:
     browser.open(page, 390)
-    height = "document.querySelector('details').getBoundingClientRect().height"
+    height = "document.querySelector('section details').getBoundingClientRect().height"
     folded = browser.ask(height)
-    browser.ask("document.querySelector('summary').click()")
+    browser.ask("document.querySelector('section summary').click()")
     assert browser.ask(height) > folded + 200
     assert browser.ask("document.documentElement.scrollWidth") <= 390
