@@ -13,12 +13,12 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from parks import EAST, NORTH, SOUTH, THOROUGH, WEST, site, write_lines
+from walks import waypoint_table
 
 from artreplay_patrol.plan import Wish, make_plan
 from artreplay_patrol.readers import read_records
 from artreplay_patrol.samples import all_box_rows
 from artreplay_patrol.tracks import pieces_of
-from artreplay_patrol.waypoints import waypoint_table
 
 SITE = site(box_km=2.8, max_gap_km=99.0, max_speed_kmh=99.0)  # no way across the square is too long or too fast
 NOON = datetime(2016, 3, 15, 6)

@@ -145,7 +145,7 @@ def test_visits_tell_whether_places_go_quiet():
     assert quiet.rate.ravel()[9] < 0.5 * same.rate.ravel()[9]
     unvisited = forecast_of(visited_weekly(0.2), SIDE, day, day)  # with the first plan still to come
     assert np.array_equal(unvisited.belief, first_belief(STORIES))
-    assert "there are none yet" in belief_sentences(unvisited)[0]
+    assert "There are none yet" in belief_sentences(unvisited)[0]
 
 
 def records_of_years(rate, years=3, count=6000, seed=2):

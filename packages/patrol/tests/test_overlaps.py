@@ -147,7 +147,7 @@ class TestCorrections:
         assert Park(park.folder).visits.to_pylist() == alone.visits.to_pylist()
         assert added.gone > 0
         (said,) = added.sentences(park.folder)
-        assert "told otherwise by this import" in said
+        assert "this import corrects " in said
         assert f"artreplay patrol undo {park.folder}" in said
         again = self.add(Park(park.folder), tmp_path, corrected)
         assert (again.new, again.gone, again.replaced) == (0, 0, 0)

@@ -52,7 +52,7 @@ def test_from_a_map_to_a_plan_to_what_came_of_it_to_the_next_plan(folder, capsys
     code, out, _ = run(capsys, "record", "park", week, "--plan", "plan")
     assert code == 0
     assert "new rows" in out
-    assert "not visited: nothing is known of them" in out
+    assert "not visited, so nothing is known about what is there" in out
     code, out, _ = run(capsys, "record", "park", week, "--plan", plan.plan_id)
     assert "0 new rows" in out
 

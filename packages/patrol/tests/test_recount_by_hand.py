@@ -58,7 +58,7 @@ def test_the_report_of_the_import(park: tuple[Park, list[str]]) -> None:
     assert "8 waypoints of 2 patrols kept" in said
     assert f"{km:,.0f} km in 6 hours walked" in said  # 3½ hours, 2 hours and 1 hour, to the even number
     assert "3 waypoints with an observation that counts" in said
-    assert any(one.startswith("1 row said the same as another") for one in said)
+    assert any(one.startswith("1 row left out: said the same as another") for one in said)
     assert any(one.startswith("1 row lay outside the boundary") for one in said)
 
 

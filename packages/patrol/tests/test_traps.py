@@ -29,7 +29,7 @@ class TestRosters:
         table, quality = read_records(write_lines(tmp_path / "query.csv", SMART, rows), site())
         assert len(table) == 2
         assert quality.duplicates == 4
-        assert any("4 rows said the same as another" in sentence for sentence in quality.sentences())
+        assert any("4 rows left out: said the same as another" in sentence for sentence in quality.sentences())
 
     def test_two_categories_at_one_waypoint_are_one_sample(self, tmp_path: Path) -> None:
         rows = [
@@ -152,7 +152,7 @@ class TestTracks:
         table, quality = read_records(write_lines(tmp_path / "a.csv", PAWS, rows), site())
         assert (len(table), quality.bad_times, quality.duplicates) == (5, 4, 0)
         assert sorted(filter(None, table["time"].to_pylist())) == [datetime(2016, 3, 15, 9)]
-        assert any("4 rows had a time that cannot be read" in sentence for sentence in quality.sentences())
+        assert any("4 rows kept without a time" in sentence for sentence in quality.sentences())
 
     def test_a_bad_time_stays_without_it(self, tmp_path: Path) -> None:
         table, quality = read_records(write_lines(tmp_path / "a.csv", PAWS, [paws_row(time="25:99")]), site())
@@ -218,11 +218,26 @@ class TestFiles:
         said = refusal(path, columns=(("lon", "Longi"), ("lat", "Y")))
         assert said.startswith("a.csv has no column 'Longi', which the site file names for the longitude; its columns")
 
+    def test_a_quotation_mark_that_is_never_closed_does_not_swallow_the_rest(self, tmp_path: Path) -> None:
+        header, row = "patrol,date,time,lon,lat,category", "P1,2016-03-15,0{}:00,31.1,0.1,{}"
+        rows = [row.format(6, "Snare"), row.format(7, '"Snare'), *(row.format(hour, "") for hour in (8, 9))]
+        assert "a quotation mark that is never closed" in refusal(write_lines(tmp_path / "a.csv", header, rows))
+        rows[1:] = [row.format(7, ""), row.format(8, '"Snare\nof wire"')]
+        assert len(read_records(write_lines(tmp_path / "a.csv", header, rows), site())[0]) == 3
+
     def test_rows_without_a_patrol_are_told(self, tmp_path: Path) -> None:
         rows = [paws_row(patrol=""), paws_row(patrol=" ", time="09:00:00"), paws_row()]
         _, quality = read_records(write_lines(tmp_path / "a.csv", PAWS, rows), site())
         assert (quality.without_patrol, quality.patrols) == (2, 2)
         assert any("2 rows without the name of a patrol" in sentence for sentence in quality.warnings())
+
+    def test_sightings_that_are_brought_to_a_track_have_its_patrol_and_need_no_warning(self, tmp_path: Path) -> None:
+        write_lines(tmp_path / "seen.csv", "date,time,lon,lat,category", ["2016-03-15,08:10,31.101,0.1,Snare"])
+        write_lines(tmp_path / "tracks.csv", PAWS.rpartition(",pawsclass1")[0], [
+            row.rpartition(",,")[0] for row in straight(3)
+        ])  # fmt: skip
+        _, quality = read_records(tmp_path, site(files=()))
+        assert (quality.observations, quality.without_patrol) == (1, 0)
 
     def test_a_semicolon_and_a_decimal_comma_in_old_letters(self, tmp_path: Path) -> None:
         path = tmp_path / "a.csv"

@@ -18,7 +18,7 @@ from artreplay.errors import ArtReplayError
 from artreplay_patrol import Site
 from artreplay_patrol.choosing import choosable
 from artreplay_patrol.park import Park
-from artreplay_patrol.plan import Plan, Wish, make_plan
+from artreplay_patrol.plan import Plan, Wish, blurred, make_plan
 from artreplay_patrol.posts import Post, Team, route_of, shortest_round
 from artreplay_patrol.rounds import choose_round
 from artreplay_patrol.samples import all_box_rows
@@ -109,6 +109,17 @@ def test_the_budget_pays_for_the_way_too(rows, budget, unit):
     assert plan.spent().endswith(f"{plan.way:.1f} on the way")
 
 
+def test_a_blurred_plan_keeps_the_order_of_its_places(rows):
+    site, plan, _ = planned(rows, Wish(90.0, 6))
+    for blur_m in (2000.0, 8000.0):
+        shown = blurred(plan, site, blur_m)
+        assert [route.stops for route in shown.routes] == [route.stops for route in plan.routes]
+        for route in shown.routes:
+            at = {item.number: (item.lon, item.lat) for item in shown.items}
+            corners = [(route.lon, route.lat), *(at[number] for number in route.stops), (route.lon, route.lat)]
+            assert route.km == pytest.approx(sum(km_between(site, *pair) for pair in itertools.pairwise(corners)))
+
+
 def test_a_round_is_nearly_the_best_there_is():
     """Every choice of places and efforts, and every order, is tried."""
     rng = np.random.default_rng(5)
@@ -169,7 +180,7 @@ def test_the_device_gets_a_route_per_patrol_and_names_of_its_own_every_week(rows
     assert [route.name.split(" ", 1)[1] for route in found.routes] == [route.patrol for route in plan.routes]
     for route, made in zip(found.routes, plan.routes, strict=True):
         assert len(route.points) == len(made.stops) + 2
-        assert "no path is known to exist" in route.description
+        assert "in straight lines: choose the paths yourself" in route.description
     later = make_plan(site, rows, Wish(32, 3), date(2016, 6, 13))[0]
     names = [name_of(item, one) for one in (plan, later) for item in one.items]
     assert len(set(names)) == len(names)
@@ -265,6 +276,8 @@ def test_what_is_wrong_with_posts_and_teams_is_said(rows, tmp_path):
     assert "cannot be read" in refused(lambda: bay_site(layers=(("Roads", tmp_path / "cut.geojson"),)).map_layers)
     for line, said in (
         ("posts: 5", "posts must be a GIS file of points, or a list"),
+        ("posts: [{lon: 31.5E, lat: 1.5}]", "lon of post 1 must be a number of degrees, such as 2.27"),
+        ("posts: [{name: A, lon: 31.2, lat: 0.6}, {name: A, lon: 31.1, lat: 0.7}]", "posts must have different names"),
         ("teams: [{name: One}]", "teams must be a list such as"),
         ("teams: [{budget: 5, cars: 1}]", "a team can say"),
         ("layers: [a]", "layers must say"),
@@ -289,6 +302,8 @@ def test_the_command_asks_for_a_budget_or_for_none(tmp_path, capsys, monkeypatch
     assert "One from Gate: to " in said.out
     assert main(["patrol", "plan", folder, "--budget", "5", "-o", str(tmp_path / "plan")]) == 2
     assert "--budget must be left out" in capsys.readouterr().err
+    assert main(["patrol", "plan", folder, "--places", "4", "-o", str(tmp_path / "plan")]) == 2
+    assert "--places must be left out" in capsys.readouterr().err
     Park.create(tmp_path / "park", bay_site(levels=site.levels, name="P", box_km=2.8))
     assert main(["patrol", "plan", folder, "-o", str(tmp_path / "plan")]) == 2
     assert "--budget must be given" in capsys.readouterr().err

@@ -28,6 +28,7 @@ from artreplay_patrol.samples import all_box_rows
 from artreplay_patrol.view import view_of
 from artreplay_patrol.writers import PLAN_FILES, find_plan_id, write_map, write_plan
 from artreplay_patrol.writers.page import page_bytes
+from artreplay_patrol.writers.spreading import spread
 from artreplay_patrol.writers.tables import gpx_bytes, short_name
 
 ROWS = all_box_rows(walks(SITE), SITE)
@@ -216,6 +217,16 @@ def test_marks_of_near_places_stand_apart_and_the_places_stay():
     far = np.hypot(*np.moveaxis(between, 2, 0))[~np.eye(len(marks), dtype=bool)]
     assert far.min() >= 45.0
     assert _page(crowded).count('class="line"') >= len(marks) - 1
+
+
+def test_marks_keep_off_posts_and_their_names_which_stay_where_they_are():
+    post, name = np.array([0.5, 0.5]), np.array([0.5, 0.47])
+    marks = spread(
+        np.array([[0.5, 0.51], [0.52, 0.46], [0.9, 0.9]]), 0.06, np.zeros(2), np.ones(2), np.stack([post, name])
+    )
+    assert marks[2].tolist() == [0.9, 0.9]
+    for still in (post, name):
+        assert np.hypot(*(marks - still).T).min() >= 0.059
 
 
 def _page(view):

@@ -10,15 +10,23 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import shapely
 
 from artreplay_patrol import Area, Site
 from artreplay_patrol.park import Park
-from artreplay_patrol.waypoints import waypoint_table
+from artreplay_patrol.waypoints import SCHEMA
 
 OUTLINE = [(0, 0), (0.4, 0.05), (0.38, 0.2), (0.25, 0.22), (0.36, 0.3), (0.3, 0.4), (0.08, 0.36), (0.02, 0.2)]
 BOUNDARY = shapely.Polygon([(31.0 + x, 0.5 + y) for x, y in OUTLINE])
 FIRST = date(2016, 3, 1)
+
+
+def waypoint_table(columns: dict[str, Any]) -> Any:
+    """A table of waypoints, all of them inside and of one leg."""
+    count = len(columns["patrol"])
+    given = {"inside": [True] * count, "leg": [""] * count} | columns
+    return pa.table({name: pa.array(given[name], SCHEMA.field(name).type) for name in SCHEMA.names}, schema=SCHEMA)
 
 
 def bay_site(**options: Any) -> Site:

@@ -19,7 +19,7 @@ from artreplay_patrol.waypoints import DIGITS
 
 LONLAT = "EPSG:4326"
 _ROUNDING = 1e-7  # degrees
-_MAX_WRONG = 0.02  # share by which a projection may make the park larger or smaller
+_MAX_WRONG = 0.02  # share by which the projection may make the park larger or smaller
 Bools = np.ndarray[Any, np.dtype[np.bool_]]
 
 
@@ -35,24 +35,24 @@ class Area:
     crs: str  # of the projection
 
     def __post_init__(self) -> None:
-        if self.boundary.is_empty or self.boundary.area == 0.0:
-            raise InvalidParameter("the boundary must enclose an area, and it encloses none")
         west, south, east, north = self.boundary.bounds
         if not (-180.0 <= west <= east <= 180.0 and -90.0 <= south <= north <= 90.0):
             raise InvalidParameter("the boundary must lie between longitudes −180 and 180 and latitudes −90 and 90")
         if not math.isfinite(self.side_km):
-            raise InvalidParameter(f"the boundary cannot be projected to {self.crs}: is that the right zone?")
+            raise InvalidParameter("the boundary must be of one park, and this one is too wide for a map")
         true = _km2_on_the_globe(self.boundary)
         if not abs(self.km2 - true) <= _MAX_WRONG * true:
             raise InvalidParameter(
-                f"crs must be a projection for where the park is, such as {utm_zone(self.boundary)}: "
-                f"{self.crs} makes {self.km2:,.0f} km² of its {true:,.0f}"
+                "the boundary must be of one park, and this one is too wide for a map: "
+                f"{true:,.0f} km² would be {self.km2:,.0f}"
             )
 
     @classmethod
-    def around(cls, boundary: Any, crs: str | None = None) -> Area:
-        """The area of a boundary in longitude and latitude; in its own UTM zone if no projection is given."""
-        return cls(boundary, utm_zone(boundary) if crs is None else checked_crs(crs))
+    def around(cls, boundary: Any) -> Area:
+        """The area of a boundary in longitude and latitude, in its own UTM zone."""
+        if boundary.is_empty or boundary.area == 0.0:
+            raise InvalidParameter("the boundary must enclose an area, and it encloses none")
+        return cls(boundary, utm_zone(boundary))
 
     @cached_property
     def _projected(self) -> Any:
@@ -216,19 +216,6 @@ def _km2_on_the_globe(boundary: Any) -> float:
 
     parts = getattr(boundary, "geoms", [boundary])
     return math.fsum(km2(part.exterior) - math.fsum(km2(hole) for hole in part.interiors) for part in parts)
-
-
-def checked_crs(crs: Any) -> str:
-    """A projection in metres, by a name such as EPSG:32636."""
-    pyproj = package("pyproj")
-    text = f"EPSG:{crs}" if isinstance(crs, int) and not isinstance(crs, bool) else str(crs)
-    try:
-        found = pyproj.CRS.from_user_input(text)
-    except pyproj.exceptions.CRSError:
-        raise InvalidParameter(f"crs must name a projection such as EPSG:32636, got {crs!r}") from None
-    if not found.is_projected or {axis.unit_name for axis in found.axis_info} != {"metre"}:
-        raise InvalidParameter(f"crs must be a projection in metres, such as a UTM zone, got {crs!r} ({found.name})")
-    return text
 
 
 def checked_input_crs(crs: Any) -> str:

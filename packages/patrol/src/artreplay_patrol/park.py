@@ -27,7 +27,7 @@ from artreplay_patrol.plan import Plan, Wish, make_plan
 from artreplay_patrol.reasons import day_of
 from artreplay_patrol.samples import all_box_rows, in_order
 from artreplay_patrol.site import BOUNDARY_FILE, CHANGEABLE, SITE_FILE, Site
-from artreplay_patrol.waypoints import FORM, form_of, no_waypoints, with_legs
+from artreplay_patrol.waypoints import FORM, form_of, no_waypoints
 
 JOURNAL_FILE = "journal.jsonl"
 _FOLDERS = ("records", "plans")
@@ -49,8 +49,8 @@ class Added:
         said = list(self.notes)
         if self.gone:
             said.append(
-                f"{many(self.replaced, 'day')} of patrols that the park had are told otherwise by this import, which "
-                f"replaces them: {many(self.gone, 'row')} went. artreplay patrol undo {park} takes the import back"
+                f"this import corrects {many(self.replaced, 'day')} of patrols that the park had, and replaces them: "
+                f"{many(self.gone, 'row')} went. artreplay patrol undo {park} takes the import back"
             )
         return said
 
@@ -209,7 +209,7 @@ class Park:
 
     def _read_records(self, file: Path) -> Any:
         try:
-            table = with_legs(pq.read_table(file))
+            table = pq.read_table(file)
         except (OSError, pa.ArrowException) as error:
             raise InvalidFile(f"the records in {self.folder} cannot be read: {error}") from error
         if form_of(table.schema) != FORM:

@@ -302,7 +302,16 @@ def blurred(plan: Plan, site: Site, blur_m: float) -> Plan:
     for item, (x, y) in zip(plan.items, np.floor(points * side).tolist(), strict=True):
         lon, lat = site.area.place_in((x / side, y / side), ((x + 1) / side, (y + 1) / side))
         items.append(replace(item, lon=lon, lat=lat, box=None))
-    return replace(plan, items=tuple(items), blur_m=float(blur_m), routes=routes_of(site, items))
+    at = {item.number: (item.lon, item.lat) for item in items}
+    routes = tuple(route._replace(km=_km_of(site, route, at)) for route in plan.routes)
+    return replace(plan, items=tuple(items), blur_m=float(blur_m), routes=routes)
+
+
+def _km_of(site: Site, route: Route, places: Mapping[int, tuple[float, float]]) -> float:
+    """How long a route is through these places, in the order that it has."""
+    post = (route.lon, route.lat)
+    lons, lats = zip(post, *(places[number] for number in route.stops), post, strict=True)
+    return float(np.hypot(*np.diff(site.area.to_km(lons, lats), axis=0).T).sum())
 
 
 def blurred_points(points: Any, site: Site, blur_m: float) -> Any:

@@ -10,6 +10,7 @@ import typer
 
 from artreplay.console import NONE, JsonOption, show, show_json, table
 from artreplay.errors import InvalidParameter
+from artreplay_patrol.counts_in_words import many
 
 if TYPE_CHECKING:  # what the commands need is imported when they run: it takes a while, and others do not need it
     from artreplay_patrol.park import Outcome
@@ -48,7 +49,7 @@ def draw_map(park: ParkFolder, output: Out = None, blur_m: Blur = 0.0) -> None:
     paths = write_map(view, park / "map" if output is None else output)
     share = f"{100 * view.coverage:.0f} % of the area was ever visited"
     show(
-        f"{view.visits:,} visits, {view.finds:,} with a find; {share}",
+        f"{many(view.visits, 'visit')}, {view.finds:,} with a find; {share}",
         opened.site.size_sentence(),
         *notes,
         *_written(paths),
@@ -63,7 +64,9 @@ def plan(
             help="The effort to share out, in the unit of the site file; teams of the site file have their own."
         ),
     ] = None,
-    places: Annotated[int, typer.Option(help="The most places to go to.")] = 5,
+    places: Annotated[
+        int | None, typer.Option(help="The most places to go to, by default 5; teams of the site file have their own.")
+    ] = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="The folder the plan goes to.")] = Path("plan"),
     start: Annotated[
         datetime | None,
@@ -75,7 +78,7 @@ def plan(
     blur_m: Blur = 0.0,
     as_json: JsonOption = False,
 ) -> None:
-    """Plan the next period: where to go and with what effort, as GPX, GeoJSON, GeoPackage, CSV, picture and page."""
+    """Plan the next period: where to go and with what effort, as GPX, GeoPackage, CSV, picture and page."""
     from artreplay_patrol.park import Park
     from artreplay_patrol.plan import Wish, checked_blur
     from artreplay_patrol.view import view_of
@@ -89,7 +92,9 @@ def plan(
             if budget is None
             else "--budget must be left out, for the teams of the site file have budgets of their own"
         )
-    wish = Wish(budget or 0.0, places, apart_km=apart_km)
+    if places is not None and opened.site.teams:
+        raise InvalidParameter("--places must be left out, for the teams of the site file have places of their own")
+    wish = Wish(budget or 0.0, Wish.places if places is None else places, apart_km=apart_km)
     made, made_from = opened.plan(wish, None if start is None else start.date())
     view = view_of(opened.site, opened.visits, made_from, made, made.notes, blur_m)
     paths = write_plan(view, output)
@@ -100,7 +105,7 @@ def plan(
     show(
         *(route.sentence() for route in made.routes),
         *made.notes,
-        f"made from {made.visits:,} visits in the records. {opened.site.size_sentence()}",
+        f"made from {many(made.visits, 'visit')} in the records. {opened.site.size_sentence()}",
         *_short_of_budget(made, opened.site),
         *_other_days(made, date.today()),
         *_written(paths),
@@ -181,10 +186,9 @@ def _short_of_budget(plan: Plan, site: Site) -> list[str]:
     left = f"note: {unspent:.3g} {plan.unit} of the budget are left"
     most = plan.places * max(site.levels)
     if most < plan.budget - plan.way:
-        return [
-            f"{left}: {plan.places} places at {max(site.levels):g} {plan.unit} are {most:g}; allow more with --places"
-        ]
-    return [f"{left}: a plan that spends them would go to places that promise less"]
+        more = "give the teams of the site file more places" if site.teams else "allow more with --places"
+        return [f"{left}: {plan.places} places at {max(site.levels):g} {plan.unit} are {most:g}; {more}"]
+    return [f"{left}: nothing else that is in reach adds enough"]
 
 
 def _other_days(plan: Plan, today: date) -> list[str]:
@@ -215,11 +219,12 @@ def _outcome(outcome: Outcome, plan: Plan, park: Path) -> list[object]:
     if not outcome.visits:
         said.append(f"there are no records of {days}: whether anybody went to its places is not known")
     elif missed:
-        said.append(f"{missed} of {len(rows)} places were not visited: nothing is known of them, not a zero")
+        were = "was" if missed == 1 else "were"
+        said.append(f"{missed} of {len(rows)} places {were} not visited, so nothing is known about what is there")
     if outcome.elsewhere > 0.0:
         said.append(
             f"{outcome.elsewhere:,.1f} {plan.unit} of these days were walked at other places, and count as well"
         )
-    rows_said = f"{outcome.added.new:,} new rows, {outcome.added.known:,} the park had already"
+    rows_said = f"{many(outcome.added.new, 'new row')}, {outcome.added.known:,} the park had already"
     headers = ["place", f"planned, {plan.unit}", "walked", "visits", "found"]
     return [rows_said, *outcome.added.sentences(park), "", table(headers, rows, texts=1), "", *said]

@@ -52,7 +52,7 @@ class Route(NamedTuple):
         stops = ", ".join(map(str, self.stops))
         start = "" if self.patrol == self.post else f" from {self.post}"
         return (
-            f"{self.patrol}{start}: to {stops} and back, {self.km:.1f} km in straight legs; no path is known to exist"
+            f"{self.patrol}{start}: to {stops} and back, {self.km:.1f} km in straight lines: choose the paths yourself"
         )
 
 
@@ -65,21 +65,36 @@ def posts_from(given: Any, folder: Path) -> tuple[Post, ...]:
         points = read_layer("posts", folder / given).points
         if not points:
             raise InvalidParameter(f"posts must be points, and {given} holds none")
-        return tuple(
-            Post(name or f"Post {number}", lon, lat) for number, (name, lon, lat) in enumerate(points, start=1)
+        return _with_own_names(
+            [Post(name or f"Post {number}", lon, lat) for number, (name, lon, lat) in enumerate(points, start=1)]
         )
     if not isinstance(given, list) or not all(isinstance(one, dict) and {"lon", "lat"} <= set(one) for one in given):
         raise InvalidParameter(
             "posts must be a GIS file of points, or a list such as [{name: Base, lon: ..., lat: ...}]"
         )
-    return tuple(
-        Post(
-            str(one.get("name", f"Post {number}")),
-            checked_number("lon of a post", one["lon"]),
-            checked_number("lat of a post", one["lat"]),
-        )
-        for number, one in enumerate(given, start=1)
+    return _with_own_names(
+        [
+            Post(
+                str(one.get("name", f"Post {number}")), *(_degrees(number, axis, one[axis]) for axis in ("lon", "lat"))
+            )
+            for number, one in enumerate(given, start=1)
+        ]
     )
+
+
+def _with_own_names(posts: list[Post]) -> tuple[Post, ...]:
+    names = [post.name for post in posts]
+    if len(set(names)) < len(names):
+        raise InvalidParameter(f"posts must have different names, got {', '.join(names)}")
+    return tuple(posts)
+
+
+def _degrees(number: int, axis: str, value: Any) -> float:
+    """A longitude or latitude; what is wrong with it is said without it."""
+    try:
+        return checked_number(axis, value)
+    except InvalidParameter:
+        raise InvalidParameter(f"{axis} of post {number} must be a number of degrees, such as 2.27") from None
 
 
 def teams_from(given: Any) -> tuple[Team, ...]:

@@ -22,7 +22,7 @@ class Reading:
     """What became of the rows on the way to the table."""
 
     rows: int  # read
-    planned: int  # places of a plan that a device brought home with its own
+    planned: int  # places of a plan that a device brought back
     duplicates: int
     without_position: int  # none, or (0, 0)
     bad_days: int
@@ -35,20 +35,9 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Quality:
+class Quality(Reading):
     """The data-quality report of one import."""
 
-    rows: int
-    planned: int
-    duplicates: int
-    without_position: int
-    bad_days: int
-    bad_times: int
-    outside: int
-    without_patrol: int
-    in_utc: bool
-    files: tuple[str, ...]
-    notes: tuple[str, ...]
     broken_tracks: int
     waypoints: int  # distinct ones, kept
     observations: int  # waypoints at which something that counts was seen
@@ -83,23 +72,30 @@ class Quality:
             f"{_many(self.days, 'day')}" + (f", from {self.first_day} to {self.last_day}" if self.days else ""),
             f"{self.km:,.0f} km" + (f" in {self.hours:,.0f} hours" if self.hours > 0.0 else "") + " walked",
             f"{_many(self.observations, 'waypoint')} with an observation that counts",
-            f"{_share(self.share_visited)} of the area was ever visited; no record is no data, not a zero",
+            f"{_share(self.share_visited)} of the area was ever visited; of the rest nothing is known",
             f"the busiest tenth of the area has {_share(self.share_in_busiest_tenth)} of the waypoints",
-            "visits of a patrol to a box in a day, by effort: "
+            "visits (one patrol in one box on one day) by the nearest level of effort: "
             + ", ".join(f"{count:,} at {level:g} {self.unit}" for level, count in self.samples_per_level),
-            f"levels of effort that fit these visits are {', '.join(f'{level:g}' for level in self.proposed_levels)} "
-            f"{self.unit}: in round numbers, half of them have no more than the first, 19 of 20 no more than the last",
+            self._fitting(),
         ]
         return said + self._losses() + self.warnings() + self.doubts()
+
+    def _fitting(self) -> str:
+        if len(self.proposed_levels) == 1:
+            return f"one level of effort fits these visits: {self.proposed_levels[0]:g} {self.unit}"
+        return (
+            f"levels of effort that fit these visits are {', '.join(f'{level:g}' for level in self.proposed_levels)} "
+            f"{self.unit}: in round numbers, half of them have no more than the first, 19 of 20 no more than the last"
+        )
 
     def _losses(self) -> list[str]:
         return [
             f"{_many(count, 'row')} {words}"
             for count, words in (
-                (self.duplicates, "said the same as another (one sighting per team member, say) and went"),
-                (self.without_position, "had no position, or (0, 0), and went"),
-                (self.bad_days, "had no day that can be read and went"),
-                (self.bad_times, "had a time that cannot be read, and stay without it"),
+                (self.duplicates, "left out: said the same as another (one sighting per team member, say)"),
+                (self.without_position, "left out: no position that can be read, or (0, 0)"),
+                (self.bad_days, "left out: no day that can be read"),
+                (self.bad_times, "kept without a time, because it cannot be read"),
                 (self.outside, "lay outside the boundary and count for nothing"),
             )
             if count
@@ -109,7 +105,7 @@ class Quality:
         """What is odd about the records."""
         said = []
         if self.planned:
-            said.append(f"{_many(self.planned, 'row')} were places of a plan that the device brought back, and went")
+            said.append(f"{_many(self.planned, 'row')} left out: places of a plan that the device brought back")
         if self.after_today:
             said.append(
                 f"warning: {_many(self.after_today, 'row')} of days after today, the last of them {self.last_day}: is "
@@ -158,8 +154,8 @@ class Quality:
         empty = [f"{level:g} {self.unit}" for level, count in self.samples_per_level if level > 0.0 and not count]
         if empty:
             said.append(
-                f"no visit had an effort of {' or '.join(empty)}: a plan may ask for it, by what shorter or longer "
-                "visits found"
+                f"no visit had an effort of {' or '.join(empty)}: a plan may still ask for it, and what it "
+                "promises then comes from shorter or longer visits"
             )
         if self.waypoints and not self.observations:
             said.append("warning: nothing that counts was ever observed: are the observations of the site file right?")

@@ -136,7 +136,9 @@ def belief_sentences(forecast: Forecast) -> list[str]:
 def _belief(forecast: Forecast) -> str:
     since = date_of(forecast.since)
     if not forecast.told and not forecast.told_by_records:
-        return f"Whether places go quiet after a visit is learnt from the visits from {since} on; there are none yet."
+        return (
+            f"The planner learns from visits since {since} whether places go quiet after a visit. There are none yet."
+        )
     unchanged = float(forecast.belief[0])
     quiet = 1 + int(np.argmax(forecast.belief[1:])) if len(forecast.belief) > 1 else 0
     story = forecast.stories[quiet if unchanged < 0.5 else 0]
@@ -144,8 +146,9 @@ def _belief(forecast: Forecast) -> str:
     said = f"more than {_MAX_ODDS}" if odds > _MAX_ODDS else f"{odds:.2g}"
     visits = f"The {many(forecast.told, 'visit')} since {since}"
     if forecast.told_by_records:
-        visits = f"The records before {since}" + (f", and the visits since ({forecast.told:,})" * bool(forecast.told))
-    return f"{visits}, with what was thought at first, speak {said} : 1 for this: {story}."
+        visits = f"The records before {since}" + f" and the {many(forecast.told, 'visit')} since" * bool(forecast.told)
+    make = "makes" if forecast.told == 1 and not forecast.told_by_records else "make"
+    return f"{visits} {make} it {said} times as likely as not that {story}."
 
 
 def spread_sentences(

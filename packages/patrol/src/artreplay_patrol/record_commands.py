@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from artreplay.console import JsonOption, SeedOption, seconds, show, show_json
+from artreplay.console import JsonOption, seconds, show, show_json
 from artreplay.errors import InvalidFile, InvalidParameter
+from artreplay_patrol.counts_in_words import many
 from artreplay_patrol.plan_commands import NothingFound, ParkFolder, draw_map, plan, record
 
 if TYPE_CHECKING:  # imported when the commands run: it takes a while, and other commands do not need it
@@ -54,7 +55,7 @@ def import_records(
     if found.site.levels_are_open:
         levels = ", ".join(f"{level:g}" for level in made.levels)
         show(f"the site file names no levels of effort: plans of this park ask for {levels} {made.unit}")
-    show("", f"{added.new:,} new rows in {output}, {added.known:,} it had already", *added.sentences(output))
+    show("", f"{many(added.new, 'new row')} in {output}, {added.known:,} it had already", *added.sentences(output))
 
 
 def _site(path: Path | None, park: Path) -> Site:
@@ -84,13 +85,12 @@ def samples(
     opened = Park(park)
     opened.last_day()
     count = write_samples(opened.visits, opened.site, output)
-    show(f"{count:,} samples in {output}")
+    show(f"{many(count, 'sample')} in {output}")
 
 
 def demo(
     out: Annotated[Path, typer.Option(help="The folder everything goes to: a new one.")] = Path("patrol-demo"),
     waypoints: Annotated[int, typer.Option(help="Waypoints in the records.")] = 180_677,  # as many as the paper has
-    seed: SeedOption = 0,
 ) -> None:
     """Invent a park and its records, and go the whole way: import, map, plan, a week of patrols, record, plan again."""
     from artreplay_patrol.park import Park
@@ -99,9 +99,9 @@ def demo(
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise InvalidFile(f"{out} must be a new folder or an empty one: something is there")
     began = time.perf_counter()
-    invented = synthetic_park(out, seed, waypoints)
+    invented = synthetic_park(out, waypoints=waypoints)
     park, first, week, second = (out / name for name in ("park", "plan-1", "week-1", "plan-2"))
-    show(f"an invented park with records of {waypoints:,} waypoints, as SMART writes them for PAWS, is in {out}")
+    show(f"an invented park with records of {many(waypoints, 'waypoint')}, as SMART writes them for PAWS, is in {out}")
     _say(f"import {out / 'records'} --site {out / 'site.yaml'} -o {park}")
     import_records(out / "records", park, out / "site.yaml")
     _say(f"map {park}")

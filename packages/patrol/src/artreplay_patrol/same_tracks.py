@@ -54,5 +54,6 @@ def twice_sentences(found: list[SameTrack]) -> list[str]:
     one = found[0]
     return [
         f"the tracks of {many(len(found), 'patrol')} are there twice, under two names, such as {one.name} and "
-        f"{one.other} on {one.day}: the same patrols in two formats count twice, so import only one of them"
+        f"{one.other} on {one.day}: the same patrols in two formats count twice, so import only one of them. "
+        "artreplay patrol undo takes this import back"
     ]

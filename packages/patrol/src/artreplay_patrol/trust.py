@@ -20,18 +20,8 @@ _YEAR = 364  # days
 _MONTH = 28
 _FEWEST = 20  # finds before the cut, and visits after it, for a test that says anything
 _PART = 0.2  # of the effort: where a map promises most, and least
-_CLASSES = 3  # of effort
+_LONG = 1.0 / 3.0  # of the visits: the longest ones
 _MUCH_LESS = 0.7  # found, of what was forecast for long visits: the share from which a warning is due
-
-
-@dataclass(frozen=True)
-class EffortClass:
-    """Visits of about the same effort: which share of them found something, and which share was forecast to."""
-
-    least: float  # effort
-    visits: int
-    found: float
-    forecast: float
 
 
 @dataclass(frozen=True)
@@ -48,25 +38,26 @@ class Trust:
     worst: float  # where it promised least
     best_by_rate_map: float  # the first of these by a plain map of finds per effort, smoothed over one box
     best_by_box: float  # the same without smoothing
-    by_effort: tuple[EffortClass, ...]
+    long: float  # the effort from which a visit is one of the longest third
+    long_found: float  # the share of these that found something
+    long_forecast: float  # and the share that was forecast to
 
     def sentences(self) -> list[str]:
         """The test in words; a warning last if long visits find less than they should."""
         per = f"per 100 {self.unit}"
         said = [
-            f"Had you planned by the map of the records before {self.since}: since then, the fifth of the effort that "
-            f"was spent where it promised most found something {self.best:.0f} times {per}, all effort together "
-            f"{self.all:.0f} times, and the fifth where it promised least {self.worst:.0f} times.",
-            f"By a plain map of finds per {one_of(self.unit)} the best fifth would have found "
-            f"{self.best_by_rate_map:.0f}, by counting box by box {self.best_by_box:.0f}.",
-            f"For these {self.visits:,} visits it forecast {self.forecast:,.0f} with a find, and {self.finds:,} had "
-            "one. Places that nobody walked cannot be judged.",
+            f"A test on your own records: a map was made from those before {self.since}. Since then, the fifth of the "
+            f"effort that went where this map promised most found something {self.best:.0f} times {per}, all effort "
+            f"together {self.all:.0f} times, and the fifth that went where it promised least {self.worst:.0f} times.",
+            f"With a plain map of finds per {one_of(self.unit)} the best fifth would have found something "
+            f"{self.best_by_rate_map:.0f} times, and with each box counted by itself {self.best_by_box:.0f} times.",
+            f"Of these {self.visits:,} visits the map forecast {self.forecast:,.0f} with a find, and {self.finds:,} "
+            "had one. The test says nothing about places where nobody walked.",
         ]
-        longest = self.by_effort[-1]
-        if longest.found < _MUCH_LESS * longest.forecast:
+        if self.long_found < _MUCH_LESS * self.long_forecast:
             said.append(
-                f"Warning: of the visits with {longest.least:.2g} {self.unit} or more, {100 * longest.found:.0f} % "
-                f"found something where {100 * longest.forecast:.0f} % were forecast: long visits find less than "
+                f"Warning: of the visits with {self.long:.2g} {self.unit} or more, {100 * self.long_found:.0f} % "
+                f"found something where {100 * self.long_forecast:.0f} % were forecast: long visits find less than "
                 "their effort promises, and the plan may ask for too much effort in one place."
             )
         return said
@@ -90,6 +81,7 @@ def trust_in_map(visits: Visits, side: int, unit: str) -> Trust | None:
     finds, effort = (summed(known.box, column, side) for column in (known.found, known.effort))
     plain = [nearby_sums(finds, width) / np.maximum(nearby_sums(effort, width), 1e-9) for width in (1.0, 0.0)]
     chance = 1.0 - (b / (b + new.effort)) ** a
+    long = np.argsort(new.effort, kind="stable")[-int(_LONG * len(new.day)) :]
     return Trust(
         unit=unit,
         since=date_of(cut).isoformat(),
@@ -101,7 +93,9 @@ def trust_in_map(visits: Visits, side: int, unit: str) -> Trust | None:
         worst=_rate_in_best(-a / b, new),
         best_by_rate_map=_rate_in_best(plain[0].ravel()[new.box], new),
         best_by_box=_rate_in_best(plain[1].ravel()[new.box], new),
-        by_effort=_by_effort(new, chance),
+        long=float(new.effort[long].min()),
+        long_found=float(new.found[long].mean()),
+        long_forecast=float(chance[long].mean()),
     )
 
 
@@ -139,13 +133,3 @@ def _rate_in_best(promised: Floats, visits: Visits) -> float:
     best = np.zeros(len(order), np.bool_)
     best[order[: 1 + int(np.searchsorted(spent, _PART * spent[-1]))]] = True
     return _rate(visits, best)
-
-
-def _by_effort(visits: Visits, chance: Floats) -> tuple[EffortClass, ...]:
-    order = np.argsort(visits.effort, kind="stable")
-    return tuple(
-        EffortClass(
-            float(visits.effort[part].min()), len(part), float(visits.found[part].mean()), float(chance[part].mean())
-        )
-        for part in np.array_split(order, _CLASSES)
-    )

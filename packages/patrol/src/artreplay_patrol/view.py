@@ -188,7 +188,7 @@ class _Boxes:
         unknown = doubt >= UNKNOWN
         one = one_of(self.site.unit)
         top = max(float(rate[~unknown].max(initial=0.0)), 1e-3)
-        off = "how far the forecast may be off: 2 is known, 8 is a guess, 32 is unknown"
+        off = "top of the range ÷ its bottom: 2 is well known, 8 is a guess, 32 is unknown"
         layers = [
             Layer("forecast", f"finds per {one}, for the day of the map", "finds", rate, 0.0, top, unknown=unknown),
             Layer("doubt", off, "doubt", doubt, *_SHOWN_DOUBT, is_log=True, unknown=unknown),

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
 
-FORM = 3  # of the table in a park folder; 2 had no legs, and 1 numbers of legs that depended on what came together
+FORM = 3  # of the table in a park folder
 DIGITS = 7  # of longitude and latitude: a centimetre, so that a file that was written and read again is the same
 _FORM_NAME = b"artreplay.waypoints"
 DRAWN = "line:"  # begins the leg of a line that says no times: its corners may be as far from each other as they like
@@ -32,23 +31,9 @@ SCHEMA = pa.schema(
 )
 
 
-def waypoint_table(columns: Mapping[str, Any]) -> Any:
-    """A table of waypoints from its columns, in any order; by default all of them are inside, and of one leg."""
-    count = len(columns["patrol"])
-    given = {"inside": [True] * count, "leg": [""] * count} | dict(columns)
-    return pa.table({name: pa.array(given[name], SCHEMA.field(name).type) for name in SCHEMA.names}, schema=SCHEMA)
-
-
 def no_waypoints() -> Any:
     """A table without rows."""
     return SCHEMA.empty_table()
-
-
-def with_legs(table: Any) -> Any:
-    """A stored table of the form before this one, in which a patrol's day was one leg."""
-    if form_of(table.schema) != FORM - 1:
-        return table
-    return waypoint_table({name: table[name].combine_chunks() for name in table.column_names})
 
 
 def form_of(schema: Any) -> int:

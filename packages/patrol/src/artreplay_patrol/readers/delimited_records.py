@@ -50,7 +50,7 @@ def read_delimited(path: Path, site: Site, is_in_degrees: bool = False) -> Raw:
         lon=lon,
         lat=lat,
         source=path.name,
-        notes=columns.without_patrol(),
+        notes=columns.by_device(),
         own_names=columns.own_names(),
         kind=columns.kind(categories),
         leg=columns.optional("leg"),
@@ -119,9 +119,9 @@ def _table(data: bytes, delimiter: str, columns: int, name: str) -> Any:
     try:
         table = arrow.read_csv(io.BytesIO(data), reading, layout, types)
     except pa.ArrowException:  # what it says may quote the rows
-        raise InvalidFile(
-            f"{name} cannot be read as text in columns: is there a quotation mark that is never closed?"
-        ) from None
+        table = None
+    if table is None or _swallows_the_rest(table, data):
+        raise InvalidFile(f"{name} cannot be read as text in columns: is there a quotation mark that is never closed?")
     if odd:
         number, expected, actual = odd[0]
         others = "" if len(odd) == 1 else f"; {len(odd):,} rows do not fit"
@@ -130,6 +130,12 @@ def _table(data: bytes, delimiter: str, columns: int, name: str) -> Any:
             f"as many as there are names in the first row{others}"
         )
     return table
+
+
+def _swallows_the_rest(table: Any, data: bytes) -> bool:
+    """Whether the last cell goes over several lines to the end of the file, with no quotation mark to close it."""
+    last = (table.columns[-1][-1].as_py() or "").rstrip() if len(table) else ""
+    return "\n" in last and data.rstrip().endswith(last.encode())
 
 
 def _unicode(path: Path) -> bytes:

@@ -163,12 +163,11 @@ class Columns:
         """Whether the names of the columns say that positions are longitude and latitude."""
         return any(folded(self.name_of(meaning) or "") in _DEGREES for meaning in ("lon", "lat"))
 
-    def without_patrol(self) -> tuple[str, ...]:
-        """A word on a file that names no patrols."""
-        if self.name_of("patrol") is not None:
+    def by_device(self) -> tuple[str, ...]:
+        """A word on a file that names devices and no patrols."""
+        if self.name_of("patrol") is not None or self.name_of("device") is None:
             return ()
-        device = " and device" if self.name_of("device") is not None else ""
-        return (f"{self.source} names no patrols: its rows of one day{device} are taken to be of one patrol",)
+        return (f"{self.source} names no patrols: its rows of one day and device are taken to be of one patrol",)
 
     def missing(self) -> Any:
         """A column of nothing."""

@@ -50,7 +50,7 @@ _KINDS = (
 _TAKEN = {
     Kind.TRACKS: "tracks, which say where patrols walked",
     Kind.SIGHTINGS: "sightings, which say what was seen",
-    Kind.WAYPOINTS: "waypoints, which say both",
+    Kind.WAYPOINTS: "waypoints, which say where patrols walked and what they saw",
 }
 
 
@@ -200,7 +200,7 @@ def _cleaned(given: list[Raw], site: Site, date_format: str | None, nothing_foun
         bad_days=int((placed & ~dated).sum()),
         bad_times=bad_times,
         outside=outside,
-        without_patrol=int(pc.sum(pc.equal(kept.patrol, "")).as_py()),
+        without_patrol=int(pc.sum(pc.equal(table["patrol"], "")).as_py()),
         files=files,
         notes=(*notes, *on_tracks.notes, *twice_sentences(same_tracks(table))),
         in_utc=site.time_zone is None and any(UTC in one.zones for one in moments),

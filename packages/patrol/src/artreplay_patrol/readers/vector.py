@@ -71,7 +71,7 @@ def raw_of(columns: Columns, there: Features, iso: bool) -> Raw:
         lon=there.lon,
         lat=there.lat,
         source=columns.source,
-        notes=columns.without_patrol(),
+        notes=columns.by_device(),
         own_names=columns.own_names(),
         iso=iso,
         kind=Kind.WAYPOINTS if is_line and kind is Kind.SIGHTINGS else kind,

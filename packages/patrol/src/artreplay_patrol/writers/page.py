@@ -16,7 +16,7 @@ from artreplay.compiling import Floats
 from artreplay_patrol.counts_in_words import many
 from artreplay_patrol.plan import Item, Plan
 from artreplay_patrol.view import Layer, View
-from artreplay_patrol.writers.picture import COLOURS
+from artreplay_patrol.writers.picture import COLOURS, ORDER
 from artreplay_patrol.writers.spreading import spread
 from artreplay_patrol.writers.tables import name_of
 
@@ -26,6 +26,7 @@ _BELOW = 30.0  # more of it, for the scale
 _CHOOSE_KNOWN = '<label><input type="checkbox" id="known" checked>posts and layers</label>'
 _STEPS = 12  # colours of a scale
 _APART = 46.0  # marks of places, at least; on a phone they are larger, and their numbers still free
+_POST_NAME = 32.0  # from a post down to its name, which marks keep away from
 
 
 def page_bytes(view: View) -> bytes:
@@ -66,7 +67,7 @@ def _lead(view: View) -> str:
         return html.escape(f"{view.site.size_sentence()} {found}; {covered}")
     plan = view.plan
     first = f"{plan.start} to {plan.end}: {plan.spent()}. "
-    blur = f" Positions are rounded to squares of at least {plan.blur_m:g} m." if plan.blur_m else ""
+    blur = f" Positions are rounded to squares of at least {plan.blur_m:,g} m." if plan.blur_m else ""
     return html.escape(f"{first}{view.site.size_sentence()} Made from {found}; {covered}{blur}")
 
 
@@ -105,7 +106,7 @@ def _known(view: View) -> str:
             at = f'x="{_SIZE * x:.1f}" y="{_SIZE * (1.0 - y):.1f}" dx="7" dy="5"'
             made.append(f'<path class="{layer.kind} spot" d="M{_at(x, y)}h0"/><text {at}>{html.escape(name)}</text>')
     ways = ["L".join(_at(x, y) for x, y in way.tolist()) for way in view.ways()]
-    made += [f'<path class="way" d="M{way}"/>' for way in ways]
+    made += [f'<path class="under" d="M{way}"/><path class="way" d="M{way}"/>' for way in ways]
     for name, x, y in view.posts:
         made.append(
             f'<g transform="translate({_at(x, y)})"><g class="mark"><path class="post" d="M0 -12L11 8H-11Z"/>'
@@ -116,9 +117,12 @@ def _known(view: View) -> str:
 
 def _legend(view: View) -> str:
     """What the lines on the map are."""
-    said = [f'<i class="key {layer.kind}"></i>{html.escape(layer.name)}' for layer in view.known]
+    said = [
+        (f'<i class="key {layer.kind}"></i>' if layer.lines else '<i class="dot"></i>') + html.escape(layer.name)
+        for layer in view.known
+    ]
     if view.plan is not None and view.plan.routes:
-        said.append('<i class="key way"></i>in which order to go, and no path: the ground decides the way')
+        said.append(f'<i class="key way"></i>{ORDER}')
     return "".join(f"<span>{one}</span>" for one in said)
 
 
@@ -129,7 +133,9 @@ def _places(view: View, frame: tuple[float, float, float, float]) -> str:
     largest = max(item.level for item in view.plan.items)
     true = np.stack([_SIZE * view.places[:, 0], _SIZE * (1.0 - view.places[:, 1])], axis=1)
     low = np.array(frame[:2]) + _MARGIN
-    aside = spread(true, _APART, low, low + np.array(frame[2:]) - 2 * _MARGIN) - true
+    posts = np.array([(_SIZE * x, _SIZE * (1.0 - y)) for _, x, y in view.posts]).reshape(-1, 2)
+    names = posts + (0.0, _POST_NAME)
+    aside = spread(true, _APART, low, low + np.array(frame[2:]) - 2 * _MARGIN, np.concatenate([posts, names])) - true
     marks = []
     for item, (x, y), (dx, dy) in zip(view.plan.items, true.tolist(), aside.tolist(), strict=True):
         size = 12.0 + 5.0 * item.level / largest
@@ -163,24 +169,22 @@ def _heading(plan: Plan, patrol: str | None) -> str:
     if route is None:
         return ""
     title = f"From {route.post}" if route.patrol == route.post else f"{route.patrol}, from {route.post}"
-    said = f"to {', '.join(map(str, route.stops))} and back: {route.km:.1f} km in straight legs, and the effort there."
+    said = f"to {', '.join(map(str, route.stops))} and back: {route.km:.1f} km in straight lines, and the effort there."
     return f"<h3>{html.escape(title)}</h3><p>{html.escape(said)}</p>"
 
 
 def _row(item: Item, plan: Plan) -> str:
     return (
         f'<li tabindex="0" data-item="{item.number}"><b>{item.number}</b><div><strong>{item.level:g} '
-        f"{plan.unit}</strong> {_difference(item)}<p>{html.escape(item.why)}</p>"
+        f"{plan.unit}</strong> {_chances(item)}<p>{html.escape(item.why)}</p>"
         f"<small>{html.escape(name_of(item, plan))} · {html.escape(item.item_id)} · "
         f"{item.lat:.5f}, {item.lon:.5f}</small></div></li>"
     )
 
 
-def _difference(item: Item) -> str:
-    """The chance to find something, and the difference that this place makes beyond its neighbours."""
-    more = 100 * item.value - 100 * item.beside
-    sign = "+" if more >= 0.5 else "−" if more <= -0.5 else "±"
-    return f"<em>{100 * item.value:.0f} % · {sign}{abs(more):.0f} beyond its neighbours</em> "
+def _chances(item: Item) -> str:
+    """The chance to find something here, and in the boxes beside it."""
+    return f"<em>chance {100 * item.value:.0f} %, beside it {100 * item.beside:.0f} %</em> "
 
 
 def _scale(view: View, frame: tuple[float, float, float, float]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import textwrap
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -26,7 +27,10 @@ COLOURS = {
 }
 _INK = "#222222"
 _APART = 0.055  # marks of places, at least, in the unit square
+_POST_NAME = 0.03  # from a post down to its name, which marks keep away from
 _MAX_NAMED = 8  # places whose effort the title says
+_LETTERS = 62  # in a line of the title
+ORDER = "the order of the places, and no path: choose the way yourself"
 
 
 def png_bytes(view: View) -> bytes:
@@ -38,7 +42,7 @@ def png_bytes(view: View) -> bytes:
         _draw_boxes(figure, right, view, view.layers[0])
         _draw_known(right, view)
         left.set_title(f"Effort: {100 * view.coverage:.0f} % of the area ever visited", loc="left")
-        right.set_title("Forecast; hatched: unknown", loc="left")
+        right.set_title("Forecast", loc="left")
         title = f"{_drawable(view.site.name)}: {view.visits:,} visits of a patrol to a box in a day"
     else:
         figure = Figure(figsize=(8.0, 8.6), layout="constrained")
@@ -47,12 +51,15 @@ def png_bytes(view: View) -> bytes:
         _draw_known(axes, view)
         _draw_places(axes, view)
         plan = view.plan
-        days = f"{plan.start} to {plan.end}: {plan.spent()}"
+        days = textwrap.fill(f"{plan.start} to {plan.end}: {plan.spent()}", _LETTERS)
         efforts = ", ".join(f"{item.number}: {item.level:g} {plan.unit}" for item in plan.items[:_MAX_NAMED])
         title = (
             f"{_drawable(plan.site)}, plan {plan.plan_id}\n{days}\n{efforts}{', …' * (len(plan.items) > _MAX_NAMED)}"
         )
     figure.suptitle(title, fontsize=13, fontweight="bold")
+    keys = {name: key for axes in figure.axes for key, name in zip(*axes.get_legend_handles_labels(), strict=True)}
+    if keys:
+        figure.legend(keys.values(), keys, loc="outside lower center", ncols=2, fontsize=9, frameon=False)
     made = io.BytesIO()
     figure.savefig(made, format="png", dpi=110, metadata={"Software": None})
     return made.getvalue()
@@ -83,6 +90,8 @@ def _draw_boxes(figure: Figure, axes: Axes, view: View, layer: Layer) -> None:
     hatched = PolyCollection(
         squares[unknown], linewidths=0.0, facecolors="#f4f3ef", edgecolors="#8a8a85", hatch="////", zorder=1
     )
+    if unknown.any():
+        hatched.set_label("too little is known here: there may be much")
     axes.add_collection(boxes)
     axes.add_collection(hatched)
     edge = PathPatch(outline(view), facecolor="none", edgecolor=_INK, linewidth=1.2, zorder=2)
@@ -93,11 +102,11 @@ def _draw_boxes(figure: Figure, axes: Axes, view: View, layer: Layer) -> None:
     axes.set(xlim=(west - 0.02, east + 0.02), ylim=(south - 0.07, north + 0.02), aspect="equal")
     axes.set_axis_off()
     _draw_scale(axes, view)
-    bar = figure.colorbar(boxes, ax=axes, shrink=0.75, pad=0.02)
+    bar = figure.colorbar(boxes, ax=axes, shrink=0.75, pad=0.02, format="{x:,g}" if layer.is_log else None)
     bar.set_label(layer.meaning)
 
 
-_STROKES = {"water": ("#2f7fb8", 1.4), "roads": ("#8a5a2b", 1.0), "other": ("#6f6f6a", 0.9)}
+_STROKES = {"water": ("#4a9fd8", 2.2), "roads": ("#6b3f14", 1.0), "other": ("#6f6f6a", 0.9)}  # differ in grey, too
 
 
 def _draw_known(axes: Axes, view: View) -> None:
@@ -105,15 +114,25 @@ def _draw_known(axes: Axes, view: View) -> None:
     for layer in view.known:
         colour, width = _STROKES[layer.kind]
         for line in layer.lines:
-            axes.plot(*line.T, color=colour, linewidth=width, zorder=3)
+            axes.plot(*line.T, color=colour, linewidth=width, zorder=3, label=_drawable(layer.name, "_"))
         for name, x, y in layer.points:
             axes.plot([x], [y], ".", markersize=4, color=colour, zorder=3)
             axes.text(x + 0.008, y, _drawable(name, ""), fontsize=7, color="#333333", va="center", zorder=4)
     for way in view.ways():
-        axes.plot(*way.T, color="#111111", linewidth=1.0, linestyle=(0, (4, 3)), zorder=5)
+        axes.plot(*way.T, color="#ffffff", linewidth=3.0, zorder=5)
+        axes.plot(*way.T, color="#111111", linewidth=1.2, linestyle=(0, (4, 3)), zorder=5, label=ORDER)
     for name, x, y in view.posts:
         axes.plot([x], [y], "^", markersize=8, color="#ffffff", markeredgecolor="#111111", zorder=6)
-        axes.text(x, y - 0.018, _drawable(name, "post"), fontsize=8, fontweight="bold", ha="center", va="top", zorder=6)
+        axes.text(
+            x,
+            y - 0.6 * _POST_NAME,
+            _drawable(name, "post"),
+            fontsize=8,
+            fontweight="bold",
+            ha="center",
+            va="top",
+            zorder=6,
+        )
 
 
 def _draw_scale(axes: Axes, view: View) -> None:
@@ -132,7 +151,9 @@ def _draw_places(axes: Axes, view: View) -> None:
         return
     largest = max(item.level for item in plan.items)
     west, south, east, north = view.site.area.polygon_unit.bounds
-    marks = spread(places, _APART, np.array([west, south]), np.array([east, north]))
+    posts = np.array([(x, y) for _, x, y in view.posts]).reshape(-1, 2)
+    names = posts - (0.0, _POST_NAME)
+    marks = spread(places, _APART, np.array([west, south]), np.array([east, north]), np.concatenate([posts, names]))
     lines = np.stack([places, marks])  # (two ends, place, x and y)
     axes.plot(lines[..., 0], lines[..., 1], color="#111111", linewidth=1.0, zorder=6)
     axes.plot(*places.T, "o", markersize=4.5, color="#ffc61a", markeredgecolor="#111111", zorder=6)
