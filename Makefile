@@ -89,7 +89,7 @@ bench-decisions: .venv-peers/.ready
 	ONLY=$(ONLY) SCALE=$(SCALE) NAMES="$(NAMES)" .venv-peers/bin/python benchmarks/decisions.py
 	.venv-peers/bin/python benchmarks/decision_tables.py
 
-# Every published way of starting from a log, on the same worlds and logs: docs/results/benchmark-suite.md is written from
+# Seventeen ways of starting from a log, in the same worlds with the same logs: docs/results/benchmark-suite.md is written from
 # the results, which `ar.benchmark` shows. SMOKE=1 for a tiny version, ONLY=HUCB1 for one algorithm again.
 bench-suite: $(VENV)/.core
 	$(ONE_THREAD) SMOKE=$(SMOKE) ONLY="$(ONLY)" $(BIN)/python benchmarks/suite.py

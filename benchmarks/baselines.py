@@ -61,7 +61,7 @@ class Published(NamedTuple):
             for other in range(len(self.online)):
                 rounds += self.online[other]
             return mean + math.sqrt(2.0 * math.log(rounds + self.logged[arm] + 1.0) / n)
-        if self.rule == UCB_V:  # Audibert, Munos and Szepesvári, 2009
+        if self.rule == UCB_V:  # Audibert, Munos and Szepesvári, 2009, with the exploration log t
             variance = max(self.square[arm] / n - mean * mean, 0.0)
             return mean + math.sqrt(2.0 * variance * log_t / n) + 3.0 * log_t / n
         if self.rule == MOSS:  # Audibert and Bubeck, 2009, over all samples

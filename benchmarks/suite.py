@@ -1,4 +1,4 @@
-"""Every published way of starting from a log, on the same worlds and logs, into the results that `ar.benchmark` shows.
+"""Seventeen ways of starting from a log, in the same worlds and logs, into the results that `ar.benchmark` shows.
 
 make bench-suite            what is missing of the stored results; the page is written from them
 make bench-suite SMOKE=1    two worlds of each, into no file

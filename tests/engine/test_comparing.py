@@ -9,6 +9,7 @@ import sys
 from statistics import NormalDist
 from typing import Any, cast
 
+import numpy as np
 import pytest
 
 import artreplay as ar
@@ -32,6 +33,21 @@ def compared(**options: Any) -> ar.Comparison:
 RESULT = compared()
 
 
+class Coins:
+    """A world of one's own."""
+
+    n_arms = 2
+
+    def __init__(self, chance: float) -> None:
+        self.chance = chance
+
+    def mean(self, arm: int, round: int) -> float:
+        return self.chance if arm else 0.5
+
+    def reward(self, arm: int, round: int, u: float) -> float:
+        return float(u < self.mean(arm, round))
+
+
 def test_replay_of_an_exact_base_differs_in_nothing_from_full_start() -> None:
     assert RESULT.baseline == "full start"
     assert list(RESULT.runs) == list(POLICIES)
@@ -48,6 +64,17 @@ def test_the_figure_of_a_comparison_is_drawn(tmp_path) -> None:
     edges = figure.axes[0].collections[-1].get_paths()[0].vertices[:, 1]
     assert last["regret_low"] in edges
     assert last["regret_high"] in edges
+
+
+def test_the_figure_shows_names_as_they_are(tmp_path) -> None:
+    """matplotlib would read formulas between dollars, and leave out what begins with an underscore."""
+    names = ["_hidden", "$x_$", "a$b"]
+    result = ar.Comparison(dict.fromkeys(names, compared(replications=1).runs["replay"]), "$x_$")
+    figure = ar.plots.comparison(result, tmp_path / "comparison.png")
+    legend = figure.axes[0].get_legend()
+    assert legend is not None
+    assert [text.get_text() for text in legend.get_texts()] == names
+    assert figure.get_supxlabel() == "one simulated world"
 
 
 def test_a_frame_has_means_and_bands_of_every_policy_and_round() -> None:
@@ -87,7 +114,11 @@ def test_one_world_has_no_band() -> None:
         ({"replications": 3}, "replications must be the same for all policies, got 12 for"),
         ({"horizon": 7}, "horizon must be the same for all policies, got 40 for"),
         ({"keep": "final"}, "keep must be the same for all policies, got 'all' for"),
-        ({"env": ar.environments.KArmed(3)}, "env must be the same for all policies, got <KArmed: 3 arms"),
+        (
+            {"env": ar.environments.KArmed(3)},
+            "env must be the same for all policies, got <KArmed: 3 arms, 1 a round, bernoulli rewards> for "
+            "'full start' and another that looks the same for 'other'. Give both the same object",
+        ),
     ],
 )
 def test_policies_of_other_worlds_or_rounds_are_refused_before_anything_is_played(own, sentence, monkeypatch) -> None:
@@ -97,12 +128,34 @@ def test_policies_of_other_worlds_or_rounds_are_refused_before_anything_is_playe
         ar.compare(policies, ENV, history=50, horizon=40, replications=12, seed=1)
 
 
-def test_policies_that_say_the_same_themselves_are_compared() -> None:
-    own = {"base": ar.MonUCB(3, 40), "env": ENV, "seed": 1, "keep": (3, 9), "replications": 12, "horizon": 40}
+@pytest.mark.parametrize("keep", [(3, 9), range(3, 10, 6), np.array([3, 9])], ids=str)
+def test_policies_that_say_the_same_themselves_are_compared(keep) -> None:
+    seed = np.int64(1)
+    own = {"base": ar.MonUCB(3, 40), "env": ENV, "seed": seed, "keep": keep, "replications": 12, "horizon": 40}
     result = ar.compare(
         {"a": own, "b": ar.MonUCB(3, 40)}, ENV, history=50, horizon=40, replications=12, seed=1, keep=[3, 9]
     )
     assert (result.difference("b") == 0.0).all()
+
+
+def test_worlds_that_call_themselves_equal_are_still_two() -> None:
+    class Equal(Coins):
+        def __eq__(self, other: object) -> bool:
+            return True
+
+    with pytest.raises(InvalidParameter, match=r"env must be the same for all policies, got <.*Equal"):
+        ar.compare({"a": ar.UCB1(2), "b": {"base": ar.UCB1(2), "env": Equal(0.1)}}, cast(Any, Equal(0.9)), horizon=5)
+
+
+def test_worlds_of_ones_own_are_told_apart_by_their_means() -> None:
+    """They have no repr, and attributes that change while they are played say nothing."""
+    with ar.compiling.using("interpreted"):
+        low, high, again = (
+            ar.simulate(ar.UCB1(2), Coins(chance), history=5, horizon=6, replications=3) for chance in (0.1, 0.9, 0.1)
+        )
+    assert (ar.Comparison({"a": low, "b": again}, "a").difference("b") == 0.0).all()
+    with pytest.raises(InvalidParameter, match="env must be the same for all policies"):
+        ar.Comparison({"a": low, "b": high}, "a")
 
 
 @pytest.mark.parametrize(
@@ -119,22 +172,40 @@ def test_runs_of_other_worlds_or_rounds_are_not_put_together(change, sentence) -
 
 
 def test_two_worlds_have_a_band() -> None:
-    for row in compared(replications=2).to_frame().to_pylist():
+    result = compared(replications=2)
+    for row in result.to_frame().to_pylist():
         assert row["regret_low"] <= row["regret"] <= row["regret_high"]
+    assert str(result).startswith("after 40 rounds, in 2 worlds, ± one standard error:\n")
+
+
+def test_numbers_stand_below_each_other() -> None:
+    lines = str(RESULT).splitlines()[1:]
+    assert {line.index("  regret ") for line in lines} == {len("full start")}
 
 
 def test_what_is_compared_must_be_there() -> None:
     with pytest.raises(InvalidParameter, match="baseline must be one of a, got 'b'"):
         ar.Comparison({"a": RESULT.runs["replay"]}, "b")
     with pytest.raises(InvalidParameter, match="baseline must be one of full start, replay, no_log, got 'best'"):
-        ar.compare(POLICIES, ENV, baseline="best")
+        ar.compare(POLICIES, ENV, baseline="best", horizon=0)  # with which nothing can be played
+    for odd in (None, [], 3):
+        with pytest.raises(InvalidParameter, match=re.escape(f"baseline must be one of a, got {odd!r}")):
+            ar.Comparison({"a": RESULT.runs["replay"]}, cast(Any, odd))
+    with pytest.raises(InvalidParameter, match="name must be one of full start, replay, no_log, got 'best'"):
+        RESULT.difference("best")
+    with pytest.raises(InvalidParameter, match=r"the runs of 'a' must be what ar\.simulate returns, got 3"):
+        ar.Comparison(cast(Any, {"a": 3}), "a")
     with pytest.raises(InvalidParameter, match="the policy 'x' must have a base, got start"):
         ar.compare({"x": {"start": "ignorant"}}, ENV)
+    with pytest.raises(InvalidParameter, match="the policy 'x' must have a base, got nothing"):
+        ar.compare({"x": {}}, ENV)
     for odd in ([ar.UCB1(3)], {1: ar.UCB1(3)}, None):
-        with pytest.raises(InvalidParameter, match="policies must be a dict such as"):
-            ar.compare(cast(Any, odd), ENV)
-    with pytest.raises(InvalidParameter, match="at least one policy"):
-        ar.compare({}, ENV)
+        for compare in (ar.compare, ar.Comparison):
+            with pytest.raises(InvalidParameter, match="policies must be a dict such as"):
+                compare(cast(Any, odd), cast(Any, ENV))
+    for compare in (ar.compare, ar.Comparison):
+        with pytest.raises(InvalidParameter, match="at least one policy"):
+            compare({}, cast(Any, ENV))
 
 
 def test_numbers_say_of_which_round_they_are() -> None:
@@ -173,9 +244,10 @@ def test_print_and_latex_have_the_numbers_of_the_runs() -> None:
 
 def test_names_with_special_characters_are_escaped() -> None:
     runs = RESULT.runs["replay"]
-    name = "a&b%c$d#e_f{g}h~i^j\\k"
+    name = "a&b%c$d#e_f{g}h~i^j\\k<l>m|n"
     lines = ar.Comparison({name: runs, "other": runs}, name).to_latex().splitlines()
     escaped = r"a\&b\%c\$d\#e\_f\{g\}h\textasciitilde{}i\textasciicircum{}j\textbackslash{}k"
+    escaped += r"\textless{}l\textgreater{}m\textbar{}n"
     assert lines[0] == r"\begin{tabular}{lrrr}"
     assert f"difference to {escaped} & rows read" in lines[1]
     assert lines[3].startswith(f"{escaped} & $")

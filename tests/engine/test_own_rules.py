@@ -26,6 +26,19 @@ def enough_of_each(policy: Any) -> Any:
     return max(cells, key=lambda cell: cell.mean).unit
 
 
+class PlainTurns:
+    """A plain object that plays three arms in turn."""
+
+    def __init__(self) -> None:
+        self.seen = 0
+
+    def propose(self) -> int:
+        return self.seen % 3
+
+    def update(self, arm: int, reward: float) -> None:
+        self.seen += 1
+
+
 def run(base: Any = None, env: Any = ENV, **more: Any) -> ar.Runs:
     base = ar.MonUCB(3, 30) if base is None else base
     return ar.simulate(base, env, **({"history": 40, "horizon": 60, "replications": 4} | more))
@@ -129,8 +142,11 @@ def test_a_rule_is_asked_once_more_after_the_last_round() -> None:
 def test_labels_are_recommended_by_name_and_must_be_arms() -> None:
     base = ar.UCB1(arms=["a", "b", "c"])
     assert run(base, stop=lambda policy: "b").recommended.tolist() == [1] * 4
-    with pytest.raises(InvalidAction, match="'d' is not an arm"):
-        run(base, stop=lambda policy: "d")
+    for odd in ("d", 7, [1], 1.0):
+        sentence = re.escape(f"stop must return one of the arms, or None to go on, got {odd!r}")
+        for each in (base, PlainTurns()):
+            with pytest.raises(InvalidAction, match=sentence):
+                run(each, stop=lambda policy, odd=odd: odd)
 
 
 def test_stopped_runs_are_saved_joined_and_compared(tmp_path) -> None:

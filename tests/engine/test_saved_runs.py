@@ -290,7 +290,7 @@ def test_damage_to_a_file_is_noticed(tmp_path) -> None:
 
 def test_a_list_of_runs_is_not_joined() -> None:
     parts: Any = [run("arms"), run("arms", first_replication=5)]
-    with pytest.raises(InvalidParameter, match="join needs runs one by one"):
+    with pytest.raises(InvalidParameter, match=r"join needs runs one by one, as in .*\(first, second\), got list$"):
         ar.Runs.join(parts)
 
 

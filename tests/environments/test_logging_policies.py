@@ -228,10 +228,46 @@ WRONG: dict[str, tuple[Any, str]] = {
     ),
     "arms alone": (lambda: drawn(KArmed(3, log=lambda past: np.zeros(5)), 5), "must return arms and rewards"),
     "too few rows": (lambda: drawn(KArmed(3, log=lambda past: ([0], [0.0])), 5), "must return 5 numbers of arms"),
-    "an unknown arm": (lambda: drawn(KArmed(2, log=lambda past: ([5], [0.0])), 1), "must return arms below 2"),
-    "nan": (lambda: drawn(KArmed(2, log=lambda past: ([1], [np.nan])), 1), "must return"),
+    "an unknown arm": (
+        lambda: drawn(KArmed(2, log=lambda past: ([1, 5], [0.0, 1.0])), 2),
+        r"must return arms below 2 and finite rewards in \[0, 1\], got arm 5 and reward 1.0 in row 1",
+    ),
+    "an arm below 0": (lambda: drawn(KArmed(2, log=lambda past: ([-1], [0.0])), 1), "got arm -1 and reward 0.0 in row"),
+    "a reward above 1": (lambda: drawn(KArmed(2, log=lambda past: ([1], [1.5])), 1), "got arm 1 and reward 1.5 in row"),
+    "nan": (lambda: drawn(KArmed(2, log=lambda past: ([1], [np.nan])), 1), "got arm 1 and reward nan in row 0"),
+    "rewards as text": (lambda: drawn(KArmed(2, log=lambda past: ([1], ["a"])), 1), "1 numbers of arms and as many"),
+    "a class": (lambda: KArmed(2, log=logs.Permuted), "log must be .* got <class"),  # type: ignore[arg-type]
+    "half an arm missing": (lambda: drawn(KArmed(3, log=logs.Missing(1.5)), 5), "must be an integer of at least 0"),  # type: ignore[arg-type]
+    "an offset as text": (lambda: drawn(KArmed(3, log=logs.Biased("a")), 5), "one for each of 3 arms, got 'a'"),  # type: ignore[arg-type]
+    "an offset of an arm as text": (
+        lambda: drawn(KArmed(3, log=logs.Biased({"best": "a"})), 5),  # type: ignore[dict-item]
+        "by must be a number, got 'a'",
+    ),
+    "a reward as text": (
+        lambda: drawn(KArmed(3, log=logs.Poisoned(1, reward="a")), 5),  # type: ignore[arg-type]
+        "reward must be a number, got 'a'",
+    ),
     "weights for other arms": (lambda: drawn(KArmed(3, log=logs.Biased(0.1, of=[1, 1])), 5), "for each of 3 arms"),
 }
+
+
+@pytest.mark.parametrize("given", [(1.0, 0.0), (0.0, np.nan), (0, 1, 2), 1, ("a", "b")], ids=str)
+def test_the_range_of_a_world_of_ones_own_is_a_pair(given: Any) -> None:
+    class Odd(Coins):
+        reward_range = given
+
+    with pytest.raises(InvalidParameter, match=r"Odd.reward_range must be \(low, high\) with low < high, got "):
+        OwnEnvironment(Odd())
+
+
+def test_an_arm_and_an_offset_may_be_those_of_numpy() -> None:
+    for one, other in (
+        (logs.Missing(1), logs.Missing(np.int64(1))),  # type: ignore[arg-type]
+        (logs.Biased(0.25), logs.Biased(np.float32(0.25))),  # type: ignore[arg-type]
+    ):
+        assert all(
+            (a == b).all() for a, b in zip(*(drawn(KArmed(3, log=log), 30) for log in (one, other)), strict=True)
+        )
 
 
 @pytest.mark.parametrize("what", WRONG)

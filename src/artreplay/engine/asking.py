@@ -191,7 +191,10 @@ def _play_rounds(setting: Setting, outputs: Outputs, replication: int, calls: _C
 
 def _stop(outputs: Outputs, replication: int, round_: int, world: Replication, arm: object) -> None:
     """Write down what a rule recommended before a round."""
-    recommended = world.look([arm], round_)[0]
+    try:
+        recommended = world.look([arm], round_)[0]
+    except InvalidAction:
+        raise InvalidAction(f"stop must return one of the arms, or None to go on, got {arm!r}") from None
     outputs.stopped[replication] = round_
     outputs.recommended[replication] = recommended.number
     outputs.lost[replication] = world.best_mean(round_) - recommended.mean

@@ -13,11 +13,12 @@ import numpy as np
 
 from artreplay.algorithms import MonUCB
 from artreplay.compiling import Floats, compiled
+from artreplay.engine.comparing import OF_THE_WORLDS
 from artreplay.engine.runs import mean_and_error
 from artreplay.engine.simulate import simulate
 from artreplay.environments import KArmed, OwnEnvironment, logs, world_keys
 from artreplay.errors import InvalidParameter
-from artreplay.history import History
+from artreplay.history import History, Totals
 from artreplay.parameters import Positive, checked
 from artreplay.streams import MEANS, THETA, uniform, uniforms
 
@@ -188,6 +189,12 @@ def _arguments(made: Any) -> dict[str, Any]:
     arguments = dict(made) if isinstance(made, Mapping) else {"base": made}
     if "base" not in arguments:
         raise InvalidParameter(f"algorithm must return a base, or a dict with a base, got {made!r}")
+    for name in OF_THE_WORLDS:
+        if name in arguments:
+            raise InvalidParameter(f"algorithm must leave {name} to the benchmark, got {arguments[name]!r}")
+    ready = arguments.get("history", History)
+    if not callable(ready):
+        raise InvalidParameter(f"history must be a function of a log, such as ar.Totals.of, got {ready!r}")
     return arguments
 
 
@@ -211,6 +218,8 @@ def _one_world(experiment: Experiment, env: Any, make: Make, world: int) -> tupl
 def _runs(env: Any, log: History, arguments: dict[str, Any], horizon: int, world: int, seed: int) -> Any:
     ready = arguments.pop("history", None)
     history = log if ready is None else ready(log)
+    if not isinstance(history, (History, Totals)):
+        raise InvalidParameter(f"what history makes of a log must be a History or Totals, got {history!r}")
     sizes: dict[str, Any] = {"horizon": horizon, "replications": 1, "first_replication": world, "seed": seed}
     return simulate(env=env, history=history, **sizes, **arguments)
 
@@ -246,7 +255,10 @@ class Benchmark:
         experiment
             The name of the experiment.
         """
-        return next(line.regret for line in self.lines if line.experiment == experiment)
+        found = {line.experiment: line.regret for line in self.lines}
+        if experiment not in found:
+            raise InvalidParameter(f"experiment must be one of {', '.join(found)}, got {experiment!r}")
+        return found[experiment]
 
     def __str__(self) -> str:
         names = list(dict.fromkeys(line.algorithm for line in (*self.lines, *self.stored)))
@@ -269,7 +281,8 @@ def benchmark(
 ) -> Benchmark:
     """Play an algorithm over the worlds and logs of the benchmark, beside the stored results of others.
 
-    It meets the same worlds, logs and rewards as those did, which takes a minute or two.
+    It meets the same worlds, logs and rewards as those did. That takes less than a minute if it is compiled, and a few
+    minutes if it is a plain object.
 
     Parameters
     ----------
@@ -278,7 +291,7 @@ def benchmark(
         Replay, or a dict of arguments for `simulate`, such as `{"base": base, "start": "full-start"}`. A function as
         `"history"`, such as `ar.Totals.of`, is given the log of each world, and returns what to start from.
     name
-        What to call it.
+        What to call it. The names in the stored results are taken.
     only
         The names of some experiments; all by default.
     scale
@@ -289,9 +302,18 @@ def benchmark(
     >>> [(line.experiment, line.algorithm, line.worlds) for line in found.lines]
     [('uniform', 'greedy', 2)]
     """
+    if not callable(algorithm):
+        raise InvalidParameter(
+            f"algorithm must be a function, such as lambda arms, rounds: ar.KLUCB(arms, rounds), got {algorithm!r}"
+        )
+    stored = stored_lines()
+    if not isinstance(name, str) or name in {line.algorithm for line in stored}:
+        raise InvalidParameter(f"name must be a text that is not in the stored results, got {name!r}")
+    if only is not None and (isinstance(only, str) or not isinstance(only, Sequence) or len(only) == 0):
+        raise InvalidParameter(f'only must be a list of names, such as ["uniform"], got {only!r}')
     known = [experiment.name for experiment in EXPERIMENTS]
     unknown = [each for each in only or () if each not in known]
     if unknown:
         raise InvalidParameter(f"only must name experiments, which are {', '.join(known)}, got {unknown[0]!r}")
     chosen = [experiment for experiment in EXPERIMENTS if only is None or experiment.name in only]
-    return Benchmark([play(experiment, name, algorithm, scale) for experiment in chosen], stored_lines())
+    return Benchmark([play(experiment, name, algorithm, scale) for experiment in chosen], stored)

@@ -28,6 +28,7 @@ _SHORT.maxother = _SHORT.maxstring = 200
 _LATEX = str.maketrans(
     {sign: "\\" + sign for sign in "&%$#_{}"}
     | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+    | {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}"}
 )
 
 
@@ -47,7 +48,11 @@ class Comparison:
     baseline: str
 
     def __post_init__(self) -> None:
-        _check_names(self.runs, self.baseline)
+        _check_names(self.runs)
+        _check_name("baseline", self.baseline, self.runs)
+        for policy, runs in self.runs.items():
+            if not isinstance(runs, Runs):
+                raise InvalidParameter(f"the runs of {policy!r} must be what ar.simulate returns, got {runs!r}")
         for name in OF_THE_WORLDS:
             _check_same(name, {policy: _argument(runs, name) for policy, runs in self.runs.items()})
 
@@ -65,6 +70,7 @@ class Comparison:
         >>> result.difference("greedy").shape
         (3, 5)
         """
+        _check_name("name", name, self.runs)
         return self.runs[name].regret - self.runs[self.baseline].regret
 
     def to_frame(self) -> pa.Table:
@@ -160,8 +166,9 @@ def compare(
     >>> float(abs(result.difference("replay")).max())
     0.0
     """
-    _check_names(policies, baseline)
+    _check_names(policies)
     chosen = next(iter(policies)) if baseline is None else baseline
+    _check_name("baseline", chosen, policies)
     arguments = {}
     for name, policy in policies.items():
         own = policy if isinstance(policy, Mapping) else {"base": policy}
@@ -183,13 +190,16 @@ def mean_and_band(values: Floats) -> tuple[Floats, Floats, Floats]:
     return mean, mean - BAND_95 * error, mean + BAND_95 * error
 
 
-def _check_names(policies: Mapping[str, Any], baseline: str | None) -> None:
+def _check_names(policies: Mapping[str, Any]) -> None:
     if not isinstance(policies, Mapping) or not all(isinstance(name, str) for name in policies):
         raise InvalidParameter(f'policies must be a dict such as {{"UCB1": ar.UCB1(3)}}, got {policies!r}')
     if len(policies) == 0:
         raise InvalidParameter("policies must hold at least one policy, got none")
-    if baseline is not None and baseline not in policies:
-        raise InvalidParameter(f"baseline must be one of {', '.join(policies)}, got {baseline!r}")
+
+
+def _check_name(what: str, name: object, policies: Mapping[str, Any]) -> None:
+    if name not in list(policies):  # a list, in which what has no hash can be looked for
+        raise InvalidParameter(f"{what} must be one of {', '.join(policies)}, got {name!r}")
 
 
 def _argument(runs: Runs, name: str) -> Any:
@@ -207,7 +217,10 @@ def _check_same(argument: str, values: Mapping[str, Any]) -> None:
     for name, value in plain.items():
         # Two environments may play other worlds although they look the same.
         if value is not expected and not (isinstance(value, (str, Integral, list)) and value == expected):
-            got = f"{_SHORT.repr(expected)} for {first!r} and {_SHORT.repr(value)} for {name!r}"
+            mine, theirs, cure = _SHORT.repr(expected), _SHORT.repr(value), ""
+            if mine == theirs:
+                theirs, cure = "another that looks the same", ". Give both the same object"
+            got = f"{mine} for {first!r} and {theirs} for {name!r}{cure}"
             raise InvalidParameter(f"must be the same for all policies, got {got}", parameter=argument)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import math
 import types
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
@@ -16,10 +17,12 @@ import numpy as np
 
 from artreplay.algorithms import Algorithm
 from artreplay.environments import OwnEnvironment
+from artreplay.environments.own_environment import CheckedWorld
 from artreplay.history import HasFingerprint
 
 MAX_SHOWN = 32  # entries of a list or an array that are written out
 MAX_DEPTH = 8  # of things within things
+TRIAL_KEY = 1  # of the replication that worlds of the user's own are asked for their means in
 _DIGITS = 12  # of a digest
 
 
@@ -76,12 +79,18 @@ def _made_with(thing: Any) -> dict[str, Any]:
 
 
 def _of_own_world(own: Any) -> str:
-    """Describe a world of the user's own by its class and its repr. Its attributes change while it is played."""
+    """Describe a world of the user's own by its class, its repr and its means in round 0 of one replication.
+
+    Its attributes say too much, because they may change while it is played.
+    """
     if hasattr(own, "_asdict"):
         return description_of(own)
     has_repr = any("__repr__" in vars(cls) for cls in type(own).__mro__[:-1])
     shown = f" {own!r}" if has_repr else ""
-    return f"{type(own).__qualname__}{shown}{_of_class(own)}"
+    world = CheckedWorld(own, (-math.inf, math.inf))
+    world.enter(TRIAL_KEY)
+    means = description_of(np.array([world.mean(arm, 0) for arm in range(own.n_arms)]))
+    return f"{type(own).__qualname__}{shown}{_of_class(own)} {means}"
 
 
 def _of_class(thing: Any) -> str:

@@ -211,7 +211,9 @@ class Runs:
             raise InvalidParameter("join needs at least one Runs, got none")
         for runs in parts:
             if not isinstance(runs, Runs):
-                raise InvalidParameter(f"join needs runs one by one, as in ar.Runs.join(first, second), got {runs!r}")
+                raise InvalidParameter(
+                    f"join needs runs one by one, as in ar.Runs.join(first, second), got {type(runs).__name__}"
+                )
         ordered = sorted(parts, key=lambda runs: runs.first_replication)
         first = ordered[0]
         for before, runs in itertools.pairwise(ordered):

@@ -62,14 +62,18 @@ def read_runs(path: Path, names: Set[str]) -> dict[str, Any]:
         with path.open("rb") as file:
             table = pq.ParquetFile(file, page_checksum_verification=True).read()
     except OSError as error:  # pyarrow's ArrowIOError too
-        raise InvalidFile(f"cannot be read: {error.strerror or error}", file=path) from error
+        raise InvalidFile(f"cannot be read: {error.strerror or _first_line(error)}", file=path) from error
     except (pa.ArrowException, UnicodeDecodeError) as error:  # damage to the name of a column
-        raise InvalidFile(f"is not a Parquet file: {error}", file=path) from error
+        raise InvalidFile(f"is not a Parquet file: {_first_line(error)}", file=path) from error
     document = _document_of(table.schema.metadata or {}, path)
     try:
         return _fields_of(table, document, names)
     except (KeyError, TypeError, ValueError, AttributeError, pa.ArrowException) as error:
         raise InvalidFile(f"is not a whole file of runs: {type(error).__name__}: {error}", file=path) from error
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0]
 
 
 def _document_of(metadata: dict[bytes, bytes], path: Path) -> dict[str, Any]:

@@ -12,8 +12,9 @@ Give one as `log=` to an environment of arms. Those with `of=` change what anoth
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, Literal, NamedTuple, Protocol, cast, get_args, runtime_checkable
 
 import numpy as np
@@ -21,7 +22,7 @@ import numpy as np
 from artreplay.algorithms import ArmAlgorithm
 from artreplay.compiling import Floats, Ints, Loop, Words, copied
 from artreplay.environments.past_rounds import ArmName, PastRounds, run_whole
-from artreplay.errors import InvalidParameter
+from artreplay.errors import InvalidParameter, checked_number
 from artreplay.parameters import NotNegative, Share, Size, check_fields
 from artreplay.replay import AGAIN, DONE, as_base
 from artreplay.streams import LOG_WEIGHT, fold, normal, uniforms
@@ -248,7 +249,7 @@ class Missing:
 
     def draw(self, past: PastRounds) -> Logged:
         """Draw a log."""
-        named = [self.arms] if isinstance(self.arms, (str, int)) else self.arms
+        named = self.arms if isinstance(self.arms, Iterable) and not isinstance(self.arms, str) else [self.arms]
         kept = np.setdiff1d(np.arange(past.n_arms), [past.number_of(arm) for arm in named])
         if len(kept) == 0:
             raise InvalidParameter("a log must have at least one arm, and all are missing")
@@ -423,7 +424,7 @@ class Poisoned:
     def draw(self, past: PastRounds) -> Logged:
         """Draw a log."""
         low, high = past.reward_range
-        if not low <= self.reward <= high:
+        if not low <= checked_number("reward", self.reward) <= high:
             raise InvalidParameter(f"reward must lie in [{low:g}, {high:g}], the range of rewards, got {self.reward}")
         found = drawn_log(self.of, past)
         order = np.arange(past.rows) if self.at_front else np.argsort(past.uniforms(PLACE), kind="stable")
@@ -434,8 +435,8 @@ class Poisoned:
 
 def as_logging_policy(log: object, n_arms: int | None = None) -> LoggingPolicy:
     """Return the logging policy that `log=` means."""
-    if isinstance(log, LoggingPolicy):
-        policy = log
+    if isinstance(log, LoggingPolicy) and not isinstance(log, type):
+        policy: LoggingPolicy = log
     elif callable(log) and not isinstance(log, type):
         policy = _Function(log)
     else:
@@ -450,30 +451,34 @@ def drawn_log(log: object, past: PastRounds) -> Logged:
     found = as_logging_policy(log, past.n_arms).draw(past)
     low, high = past.reward_range
     arms, rewards = np.asarray(found.arms), np.asarray(found.rewards)
-    if arms.shape != (past.rows,) or rewards.shape != (past.rows,) or arms.dtype.kind not in "iu":
+    is_right = arms.dtype.kind in "iu" and rewards.dtype.kind in "iufb"
+    if arms.shape != (past.rows,) or rewards.shape != (past.rows,) or not is_right:
         raise InvalidParameter(
             f"a logging policy must return {past.rows} numbers of arms and as many rewards, got {arms.dtype} of shape "
-            f"{arms.shape} and shape {rewards.shape}"
+            f"{arms.shape} and {rewards.dtype} of shape {rewards.shape}"
         )
-    if past.rows and not (arms.min() >= 0 and arms.max() < past.n_arms and (rewards >= low).all()):
-        raise InvalidParameter(f"{log!r} must return arms below {past.n_arms} and rewards in [{low:g}, {high:g}]")
-    if not (np.isfinite(rewards).all() and (rewards <= high).all()):
-        raise InvalidParameter(f"{log!r} must return finite rewards in [{low:g}, {high:g}]")
+    fits = (arms >= 0) & (arms < past.n_arms) & (rewards >= low) & (rewards <= high) & np.isfinite(rewards)
+    if not fits.all():
+        row = int(fits.argmin())
+        raise InvalidParameter(
+            f"a logging policy must return arms below {past.n_arms} and finite rewards in [{low:g}, {high:g}], "
+            f"got arm {arms[row]} and reward {rewards[row]} in row {row}"
+        )
     return Logged(arms.astype(np.int64), rewards.astype(np.float64), found.chances)
 
 
 def offsets_of(by: Offsets, past: PastRounds) -> Floats:
     """Return what is added to the mean of each arm."""
     if isinstance(by, Mapping):
-        offsets = np.full(past.n_arms, float(by.get("others", 0.0)))
+        offsets = np.full(past.n_arms, checked_number("by", by.get("others", 0.0)))
         for arm, offset in by.items():
             if arm != "others":
-                offsets[past.number_of(arm)] = offset
-    elif isinstance(by, (int, float)):
+                offsets[past.number_of(arm)] = checked_number("by", offset)
+    elif isinstance(by, Real):
         offsets = np.where(past.uniforms_of_arms(SIGN) < 0.5, -float(by), float(by))
     else:
-        offsets = np.asarray(by, np.float64)
-    if offsets.shape != (past.n_arms,) or not np.isfinite(offsets).all():
+        offsets = np.asarray(by)
+    if offsets.dtype.kind not in "iuf" or offsets.shape != (past.n_arms,) or not np.isfinite(offsets).all():
         raise InvalidParameter(f"by must be a finite number, or one for each of {past.n_arms} arms, got {by!r}")
     return offsets
 

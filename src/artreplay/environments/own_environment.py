@@ -219,8 +219,7 @@ class OwnEnvironment(ArmEnvironment):
         self.own = own
         self.rows = 0  # how many rows the logs have that it draws
         super().__init__(_arms_of(own), getattr(own, "budget", 1), log, "bernoulli")
-        low, high = getattr(own, "reward_range", (0.0, 1.0))
-        self.reward_range = (float(low), float(high))
+        self.reward_range = _range_of(own)
         self.is_compilable = is_component(own)
         if self.is_compilable:
             self._try(own)
@@ -325,6 +324,17 @@ def is_own_environment(env: object) -> bool:
     False
     """
     return not isinstance(env, type) and all(callable(getattr(env, name, None)) for name in ("mean", "reward"))
+
+
+def _range_of(own: Any) -> tuple[float, float]:
+    given = getattr(own, "reward_range", (0.0, 1.0))
+    try:
+        low, high = map(float, given)
+        if low < high:
+            return low, high
+    except (TypeError, ValueError):
+        pass
+    raise InvalidParameter(f"{type(own).__qualname__}.reward_range must be (low, high) with low < high, got {given!r}")
 
 
 def _arms_of(own: Any) -> int:

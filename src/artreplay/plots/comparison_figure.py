@@ -40,31 +40,34 @@ def comparison(result: Comparison, path: str | Path | None = None) -> Figure:
     for number, (name, runs) in enumerate(result.runs.items()):
         look = {"color": _LINE_COLOURS[number % len(_LINE_COLOURS)], "linestyle": _STYLES[number % len(_STYLES)]}
         rounds = runs.rounds_kept + 1
-        _band(left, rounds, runs.regret, look, name)
+        _band(left, rounds, runs.regret, look)
         if name != result.baseline:
-            _band(right, rounds, result.difference(name), look, name)
+            _band(right, rounds, result.difference(name), look)
     right.axhline(0.0, color="#101010", linewidth=1.0)
     left.set_ylabel("reward lost so far (regret)")
     left.set_title("What each policy costs (lower is better)", fontsize=11)
-    right.set_ylabel(f"regret more than {result.baseline}")
-    right.set_title(f"Difference to {result.baseline}, world by world (below 0 is better)", fontsize=11)
+    right.set_ylabel(f"regret more than {result.baseline}", parse_math=False)
+    title = f"Difference to {result.baseline}, world by world (below 0 is better)"
+    right.set_title(title, fontsize=11, parse_math=False)
     for axes in (left, right):
         axes.set_xlabel("round")
         axes.grid(alpha=0.25)
         axes.spines[["top", "right"]].set_visible(False)
-    left.legend(frameon=False, loc="upper left")
-    first = result.runs[result.baseline]
-    figure.supxlabel(
-        f"means over {first.replications} simulated worlds; bands are 95 % confidence intervals", fontsize=9
-    )
+    legend = left.legend(left.lines, ["policy"] * len(result.runs), frameon=False, loc="upper left")
+    for text, name in zip(legend.get_texts(), result.runs, strict=True):
+        text.set_text(name)  # now, because matplotlib leaves out labels that begin with "_"
+        text.set_parse_math(False)
+    count = result.runs[result.baseline].replications
+    means = f"means over {count} simulated worlds; bands are 95 % confidence intervals"
+    figure.supxlabel(means if count > 1 else "one simulated world", fontsize=9)
     if path is not None:
         figure.savefig(path, dpi=150)
     return figure
 
 
-def _band(axes: Axes, rounds: Any, values: Floats, look: dict[str, Any], name: str) -> None:
+def _band(axes: Axes, rounds: Any, values: Floats, look: dict[str, Any]) -> None:
     mean, low, high = mean_and_band(values)
     marker = "o" if len(rounds) == 1 else None
-    axes.plot(rounds, mean, linewidth=1.8, marker=marker, label=name, **look)
+    axes.plot(rounds, mean, linewidth=1.8, marker=marker, **look)
     if len(values) > 1:
         axes.fill_between(rounds, low, high, color=look["color"], alpha=0.15, linewidth=0)
