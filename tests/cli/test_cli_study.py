@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import time
 import warnings
 from pathlib import Path
 
@@ -187,6 +189,30 @@ def test_while_someone_owns_it(refused: Refused, run: Run, made: Path, monkeypat
     with ar.Study.open(WHERE):
         assert "is in use by process" in refused("study", "decide", WHERE)
         assert run("study", "show", WHERE).code == 0
+
+
+def test_an_algorithm_of_ones_own_may_lie_in_the_current_folder(
+    run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "path", [one for one in sys.path if one not in ("", str(folder))])
+    (folder / "bandits_here.py").write_text("import artreplay as ar\ndef make(arms): return ar.UCB1(arms=arms)\n")
+    own = ("--algorithm", "bandits_here:make")
+    assert run("study", "create", WHERE, "--arms", "a,b", "--wait", "none", *own).code == 0
+    assert run("study", "decide", WHERE, *own, "--json").json["action"] == "a"
+    monkeypatch.delitem(sys.modules, "bandits_here")
+
+
+def test_what_one_may_conclude_is_not_said_where_only_successes_are_told(run: Run, folder: Path) -> None:
+    before = time.time() - 2 * 86_400.0
+    base = ar.KLUCB(arms=["a", "b"], horizon=10_000)
+    with ar.Study.create(folder / WHERE, base, wait=None, clock=lambda: before) as study:
+        for decision in study.decide(count=300)[:40]:
+            study.reward(decision.id, 1.0)
+    shown = run("study", "show", WHERE).out
+    assert "policy: 1.0000 on average over 40 decisions, between" in shown
+    assert "and 1.0000" in shown  # no reward is above 1
+    assert "warning: 260 of the last 300 decisions that are older than a day have no reward" in shown
+    assert "is the best" not in shown
 
 
 def test_the_state_file_of_recommend_is_a_study(run: Run, log: Path) -> None:

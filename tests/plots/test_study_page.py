@@ -82,7 +82,7 @@ def test_a_product_manager_reads_what_is_going_on() -> None:
     assert 40 < len(view.windows.ends) <= 48  # though 50 decisions were made at a time
     assert f"{NASTY} got" in said
     assert re.search(r"The policy earns 2\d\.\d % a decision; control earns 1\d\.\d % \(\+\d+ points, between", said)
-    assert f"{NASTY} is best with" in said
+    assert f"The chance that {NASTY} is the best is" in said
     assert "of this week's decisions of the policy went to" in said
     assert "banner 2 is retired" in said
     assert comparison.low > 0.0
@@ -139,8 +139,8 @@ def test_segments_have_a_table_and_changes_say_what_they_changed() -> None:
             study.reward(study.decide(context={"country": country}).id, 1.0)
         study.change(holdout=0.1)
         said = said_on(page_of(view_of(study)))
-    assert "In 0 of 2 segments an arm is best with at least 95 %" in said
-    assert "Segments segmentbest armbest withstopping risks" in said
+    assert "In 0 of 2 segments the chance that one arm is the best is at least 95 %" in said
+    assert "Segments segmentbest armchance of being beststopping now loses" in said
     assert "holdout is now 0.1" in said
 
 

@@ -82,7 +82,33 @@ def test_a_deferred_rank_waits_to_be_activated(place: str) -> None:
 def test_a_new_action_becomes_an_arm(place: str) -> None:
     with serving(place) as client:
         assert rank(client, actions=[*ACTIONS, {"id": "black"}]).status == 201
-        assert [arm["label"] for arm in client.ask("GET", "/v1/studies/colours/arms").body["arms"]][-1] == "black"
+        assert labels_of(client)[-1] == "black"
+
+
+def labels_of(client: Client) -> list[str]:
+    return [arm["label"] for arm in client.ask("GET", "/v1/studies/colours/arms").body["arms"]]
+
+
+def test_a_rank_that_is_refused_adds_nothing(place: str) -> None:
+    with serving(place) as client:
+        rank(client, eventId="one")
+        assert rank(client, actions=[{"id": "black"}, {"id": "a\0"}]).status == 422
+        assert "eventId must be" in rank(client, actions=[{"id": "black"}], eventId="a\0").body["error"]["message"]
+        assert rank(client, actions=[{"id": "black"}], eventId="one").status == 409
+        assert rank(client, actions=[{"id": str(number)} for number in range(998)]).status == 409
+        assert labels_of(client) == ["red", "blue", "green"]
+
+
+def test_a_retired_arm_counts_as_excluded_and_a_repeated_event_is_as_it_was(place: str) -> None:
+    with serving(place) as client:
+        before = rank(client, eventId="before").body
+        assert before["rewardActionId"] == "red"
+        client.ask("POST", "/v1/studies/colours/arms/retire", {"label": "red"})
+        answer = rank(client).body
+        assert answer["ranking"][0] == {"id": "red", "probability": 0.0}
+        assert answer["rewardActionId"] == "blue"
+        assert rank(client, eventId="before").body == before
+        assert rank(client, actions=[{"id": "red"}]).status == 422
 
 
 def test_errors_have_the_shape_that_its_clients_read(place: str, tmp_path: Path) -> None:

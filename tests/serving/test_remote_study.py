@@ -175,6 +175,19 @@ def test_errors_are_those_of_a_study(tmp_path: Path) -> None:
             study.change(horizon=0)
         assert wrong.value.parameter == "horizon"
         assert str(wrong.value) == "horizon must be at least 1, got 0"
+        for reward in ("1", None, [object()], math.nan, 10**400):
+            with pytest.raises(InvalidAction, match="expected a finite number"):
+                study.reward(decision.id, reward)  # type: ignore[arg-type]
+        for call in (
+            lambda: study.decide(count=0),
+            lambda: study.decide(info={"x": object()}),
+        ):
+            with pytest.raises(InvalidParameter):
+                call()
+        for id_ in ("", "\ud800", "9" * 5000):
+            for look in (study.decision, study.activate, study.void):
+                with pytest.raises(UnknownDecision, match="has made no decision"):
+                    look(id_)
         study.add_arm("black")
         study.retire_arm("red")
         assert [(arm.label, arm.retired) for arm in study.arms()] == [
@@ -225,10 +238,20 @@ def test_a_token_that_the_service_does_not_know_is_said(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["banners.study", "http://localhost/banners", "ftp://h/v1/studies/a", "http:///v1/studies/a"]
+    "url",
+    [
+        "banners.study",
+        "http://localhost/banners",
+        "ftp://h/v1/studies/a",
+        "http:///v1/studies/a",
+        "http://h:port/v1/studies/a",
+    ],
 )
 def test_an_address_must_be_that_of_a_study(url: str) -> None:
     with pytest.raises(InvalidParameter, match="url must be the address of a study"):
         ar.Study.connect(url)
     with pytest.raises(InvalidParameter, match="must not have a password"):
         ar.Study.connect("http://paul:secret@localhost/v1/studies/a")
+    with pytest.raises(InvalidParameter, match="token must be one line") as refused:
+        ar.Study.connect("http://localhost/v1/studies/a", token="decide-0123456789\n")
+    assert "0123456789" not in str(refused.value)

@@ -6,13 +6,15 @@ import os
 import random
 import socket
 import time
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from load_worker import Load, assert_acknowledged
 from service_kit import Client, Process, colours, serving
 
-from artreplay.errors import InvalidFile, InvalidParameter
+import artreplay as ar
+from artreplay.errors import InvalidFile, InvalidParameter, StudyRefused
 from artreplay.serving.access import Tokens
 from artreplay.serving.service import name_of_study, owners_of, run_service
 
@@ -27,8 +29,8 @@ def place(tmp_path: Path) -> str:
 
 WRONG = [
     ("GET", "/v1/studies/prices", None, 404, "no study 'prices'. It has 'colours'"),
-    ("GET", "/nowhere", None, 404, "Not Found"),
-    ("DELETE", BASE, None, 405, "Method Not Allowed"),
+    ("GET", "/nowhere", None, 404, "this service has no such address. /docs lists all"),
+    ("DELETE", BASE, None, 405, "does not take requests of this method"),
     ("GET", f"{BASE}/decisions/1-nothing", None, 404, "has made no decision '1-nothing'"),
     ("PUT", f"{BASE}/decisions/1-nothing/reward", {"value": 1}, 404, "has made no decision"),
     ("POST", f"{BASE}/decisions", {"request": "a"}, 422, "request: extra inputs are not permitted, got 'a'"),
@@ -45,10 +47,20 @@ WRONG = [
     ("POST", f"{BASE}/observations", {"action": "red", "value": 7}, 422, "expected a number in [0, 1]"),
     ("POST", f"{BASE}/observations", '{"action": "red", "value": NaN}', 422, "value"),
     ("POST", f"{BASE}/observations", {"action": {"a": 1}, "value": 1}, 422, ""),
-    ("POST", f"{BASE}/observations", {"action": "red", "value": "1"}, 422, "value"),
+    (
+        "POST",
+        f"{BASE}/observations",
+        {"action": "red", "value": "1"},
+        422,
+        "value: input should be a valid number, or input should be a valid list, got '1'",
+    ),
+    ("POST", f"{BASE}/observations", None, 422, "the body must be a JSON object"),
     ("POST", f"{BASE}/arms", {"label": "red"}, 409, "'red' is already an arm of this study"),
     ("POST", f"{BASE}/arms/retire", {"label": "pink"}, 422, "'pink' is not an arm"),
     ("PATCH", BASE, {"horizon": 0}, 422, "horizon must be at least 1, got 0"),
+    ("PATCH", BASE, {"horizon": 10**400}, 422, "horizon: input should be less than or equal to"),
+    ("PATCH", BASE, {"wait": 1e300}, 422, "wait: input should be less than or equal to"),
+    ("PATCH", BASE, {"wait": 0}, 422, "wait: input should be greater than 0"),
     ("PATCH", BASE, {"colour": 1}, 422, "colour: extra inputs are not permitted"),
     ("POST", f"{BASE}/rewards", [{"id": "1", "value": 1}] * 1001, 413, "at most 1,000 rewards, got 1,001"),
     ("POST", f"{BASE}/void", "x" * 70_000, 413, "at most 65,536 bytes"),
@@ -83,6 +95,8 @@ def service(tmp_path_factory: pytest.TempPathFactory):
         ({"Host": "[::1]:8080"}, 200),
         ({"Origin": "https://evil.example"}, 403),
         ({"Origin": "null"}, 403),
+        ({"Origin": "http://["}, 403),
+        ({"Host": "["}, 403),
         ({"Origin": "http://localhost:1", "Host": "localhost:1"}, 200),
     ],
 )
@@ -225,6 +239,32 @@ def test_a_stop_finishes_what_is_acknowledged_and_frees_the_study(place: str) ->
         load.stop()
     assert load.decided
     assert_acknowledged(load, place)
+
+
+def test_windows_close_also_if_nobody_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("artreplay.serving.owner.IDLE_SECONDS", 0.05)
+    with serving(colours(tmp_path / "colours.study", wait=timedelta(seconds=0.1))) as client:
+        client.decide("once")
+        until = time.monotonic() + 10.0
+        while client.ask("GET", BASE).body["decisions"] != {"expired": 1}:
+            assert time.monotonic() < until
+            time.sleep(0.05)
+
+
+def test_an_algorithm_of_ones_own_is_served_if_it_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "shop_bandits.py").write_text("import artreplay as ar\ndef make(arms): return ar.UCB1(arms=arms)\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    place, algorithm = str(tmp_path / "own.study"), "shop_bandits:make"
+    ar.Study.create(place, algorithm, wait=None, arms=["red", "blue"]).close()
+    with pytest.raises(StudyRefused, match=r"own cannot be served, .* --algorithm shop_bandits:make does"):
+        run_service([place])
+    with pytest.raises(StudyRefused, match="was made with the algorithm shop_bandits:make"):
+        run_service([place], algorithm="shop_bandits:other")
+    (owner,) = owners_of([place], algorithm).values()
+    owner.own(1.0)
+    assert owner.study is not None
+    assert owner.study.decide().action == "red"
+    owner.give_up()
 
 
 def test_a_second_service_is_refused_or_waits_and_takes_over(place: str) -> None:

@@ -30,9 +30,10 @@ def in_threads(study, *works):
 
     threads = [threading.Thread(target=do, args=(at,)) for at in range(len(works))]
     with study._mutex:
-        for already, thread in enumerate(threads):
+        for thread in threads:
+            already = len(study._waiting)
             thread.start()
-            while len(study._waiting) <= already:
+            while len(study._waiting) == already and thread.is_alive():  # a call may be refused before it waits
                 time.sleep(0.001)
     for thread in threads:
         thread.join()

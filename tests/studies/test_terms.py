@@ -305,6 +305,8 @@ def test_lists_are_held_out_without_propensities_and_points_are_refused():
         assert {one.propensity for one in made} == {None}
         assert all(len(set(one.action)) == 2 for one in made)
         assert len({tuple(one.action) for one in made if one.group == "control"}) > 8
+        with pytest.raises(InvalidParameter, match='control must be "uniform" where a decision is a list'):
+            study.change(control="a")
     with pytest.raises(InvalidParameter, match="holdout is for studies of arms"):
         ar.Study.create(":memory:", ar.TreeUCB(1, horizon=10), wait=None, holdout=0.1)
 
@@ -327,6 +329,7 @@ def test_without_a_hold_out_the_propensity_is_one_unless_the_algorithm_draws():
         ({"holdout": True}, "holdout must be a number"),
         ({"control": "pink"}, "control must be"),
         ({"control": {"red": -1.0}}, "shares of at least 0"),
+        ({"control": {"red": 1e308, "blue": 1e308}}, "with a finite sum"),
         ({"control": {}}, "control must be"),
         ({"seed": -1}, "seed must be"),
         ({"rewards": "all"}, "rewards must be"),
@@ -347,6 +350,13 @@ def test_settings_that_cannot_change_are_named():
         study.change(rewards="sum")
 
 
+def test_a_retry_gets_its_decision_although_its_arm_was_retired_since():
+    with colours() as study:
+        first = study.decide("visit", among=["red"])
+        study.retire_arm("red")
+        assert study.decide("visit", among=["red"]) == first
+
+
 def test_a_retry_is_marked_as_repeated():
     with colours() as study:
         assert [study.decide("r").repeated, study.decide("r").repeated] == [False, True]
@@ -361,7 +371,8 @@ def test_lists_of_decisions_are_paged_and_filtered(monkeypatch):
         assert [one.number for one in study.decisions()] == list(range(1, 12))
         assert [one.number for one in study.decisions(after=3, limit=5)] == [4, 5, 6, 7, 8]
         assert [one.number for one in study.decisions(state="rewarded")] == [1, 4, 7, 10]
-        assert study.decisions(after=11) == []
+        assert study.decisions(after=11) == study.decisions(after=10**30) == []
+        assert len(study.decisions(limit=10**30)) == 11
         with pytest.raises(InvalidParameter, match="state must be one of"):
             study.decisions(state="closed")
 

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from artreplay.cli.study_commands import from_here
 from artreplay.optional_packages import needed
 
 
@@ -26,6 +27,14 @@ def serve(
         Literal["add", "refuse"],
         typer.Option(help="What happens if a client of Personalizer ranks an action that is no arm."),
     ] = "add",
+    algorithm: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODULE:FUNCTION",
+            help="What makes the algorithm of these studies, if it is your own.",
+            callback=from_here,
+        ),
+    ] = None,
 ) -> None:
     """Serve studies over HTTP, as their one owner, to any number of workers."""
     for package in ("fastapi", "uvicorn", "prometheus_client"):
@@ -35,6 +44,5 @@ def serve(
 
     logging.basicConfig(format="%(asctime)s %(name)s %(message)s")
     logging.getLogger("artreplay").setLevel(logging.INFO)
-    run_service(
-        studies, host, port, None if tokens is None else Tokens.read(tokens), wait_for_owner, new_actions == "add"
-    )
+    known = None if tokens is None else Tokens.read(tokens)
+    run_service(studies, host, port, known, wait_for_owner, new_actions == "add", algorithm)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import re
+import sys
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any
@@ -73,9 +75,23 @@ HoldoutOption = Annotated[float | None, typer.Option(help="The share of decision
 ControlOption = Annotated[
     str | None, typer.Option(metavar="uniform", help="What control plays: uniform, an arm, or red=1,blue=2.")
 ]
+
+
+def from_here(place: str | None) -> str | None:
+    """Let the module of one's own algorithm lie in the current folder, as it may for `python -m`."""
+    if place is not None and ":" in place and os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    return place
+
+
 OwnOption = Annotated[
     str | None,
-    typer.Option("--algorithm", metavar="MODULE:FUNCTION", help="What makes the algorithm, if it is your own."),
+    typer.Option(
+        "--algorithm",
+        metavar="MODULE:FUNCTION",
+        help="What makes the algorithm, if it is your own.",
+        callback=from_here,
+    ),
 ]
 
 
@@ -86,7 +102,9 @@ def create(
     unit: UnitOption = None,
     reward: RewardOption = None,
     horizon: Annotated[int | None, typer.Option(help="How many decisions there will be.")] = None,
-    algorithm: Annotated[str | None, typer.Option(help="The base algorithm. By default kl-ucb.")] = None,
+    algorithm: Annotated[
+        str | None, typer.Option(help="The base algorithm. By default kl-ucb.", callback=from_here)
+    ] = None,
     count: CountOption = None,
     sum_: SumOption = None,
     arms: ArmsOption = None,
@@ -489,13 +507,13 @@ def show_study(
         if comparison is not None:
             between = f"between {comparison.low:+.4g} and {comparison.high:+.4g}"
             show(f"the policy against control: {comparison.difference:+.4g}, {between}")
-        for stopping in stoppings:
+        is_misled = opened.wait is None and bool(warnings)  # only successes may have been told
+        for stopping in [] if is_misled else stoppings:
             about = "about " if stopping.is_approximate else ""
             chance, loss = percent(stopping.chance), number(stopping.loss)
             where = "".join(f"{text_of(value)}, " for value in stopping.segment).replace(", ", " · ")
-            show(
-                f"{where}{text_of(stopping.leader)} is best with {about}{chance}, and stopping now risks {about}{loss}"
-            )
+            best = f"{where}the chance that {text_of(stopping.leader)} is the best is {about}{chance}"
+            show(f"{best}. Playing only this from now on loses {about}{loss} a decision on average")
         if not can_decide:
             show("Its algorithm is your own, and is only imported if you name it with --algorithm")
         elif isinstance(opened.base, ArmAlgorithm) or getattr(opened.base, "contextual", False):

@@ -20,6 +20,8 @@ from artreplay.studies.judging import Stopping
 from artreplay.whole_files import write_whole
 
 MAX_LETTERS = 60  # of a label in a sentence or a legend
+_STATES = {"rewarded": "with a reward", "expired": "without one in time", "open": "still waiting",
+           "deferred": "not shown yet", "void": "taken back"}  # fmt: skip
 MIN_GROUP = 30  # decisions of control that a comparison needs
 NONE = "–"
 PERCENT = "\u00a0%"  # stays in the line of its number
@@ -50,8 +52,7 @@ def write_study_report(study: Study, path: str | Path) -> None:
 
 def page_of(view: StudyView, is_live: bool = False) -> str:
     """Return the whole page. A live page asks the service again every few seconds."""
-    name = html.escape(view.name)
-    head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{name}</title>'
+    head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{_name(view)}</title>'
     live = ' data-live="1"' if is_live else ""
     return (
         f'<!doctype html>\n<html lang="en"><head>{head}<style>{_style()}</style></head>\n<body{live}>\n'
@@ -145,13 +146,17 @@ def _label(text: object, most: int = MAX_LETTERS) -> str:
 # -- the parts of the page --------------------------------------------------------------------------------------------
 
 
+def _name(view: StudyView) -> str:
+    """Return the name of the study, without the folder it lies in."""
+    return _label(Path(view.name).name if "://" not in view.name else view.name, 200)
+
+
 def _heading(view: StudyView) -> list[str]:
     facts = view.facts
     states = facts["decisions"]
     made = sum(states.values())
-    words = ", ".join(f"{count:,} {state}" for state, count in states.items())
-    name = Path(view.name).name if "://" not in view.name else view.name
-    lines = [f"<h1>{_label(name, 200)}</h1>"]
+    words = ", ".join(f"{states[state]:,} {_STATES[state]}" for state in _STATES if states.get(state))
+    lines = [f"<h1>{_name(view)}</h1>"]
     many = f"{made:,} decision{'s' * (made != 1)}" + (f": {words}" if made else "")
     horizon = "" if facts["horizon"] is None else f" Its horizon is {facts['horizon']:,} decisions."
     lines.append(f'<p class="soft">{html.escape(facts["algorithm"])} has made {many}.{horizon} '
@@ -162,8 +167,9 @@ def _heading(view: StudyView) -> list[str]:
             "<code>study.decide()</code> or <code>POST …/decisions</code> makes the first.</p>"
         )
     elif not view.groups:
+        came = f"{facts['waiting']:,} rewards have come" if facts["waiting"] else "rewards are still missing"
         wait = "" if view.wait is None else f", and {_duration(view.wait)} must be over before a decision counts"
-        lines.append(f"<p>No decision counts yet: rewards are still missing{wait}.</p>")
+        lines.append(f"<p>No decision counts yet: {came}{wait}.</p>")
     return lines
 
 
@@ -203,30 +209,42 @@ def _earns(view: StudyView) -> list[str]:
     if policy is None:
         return [f"{words}No decision of the policy counts yet."]
     words += f"The policy earns <b>{_reward(view, policy.mean)}</b> a decision"
-    many = f"{policy.decisions:,} decisions of the policy count"
+    many = f"This counts {policy.decisions:,} decisions of the policy"
     if control is not None and view.comparison is not None:
         many += f", and {control.decisions:,} of control"
         if control.decisions < MIN_GROUP:
-            return [f"{words}.", f"{many}, which are too few to compare them."]
+            return [f"{words}.", f"{many}, which are too few to compare them{_that_count(view)}."]
         low, high = (_points(view, edge) for edge in (view.comparison.low, view.comparison.high))
         unit = " points" if view.is_binary else ""
         difference = f"{_points(view, view.comparison.difference)}{unit}, between {low} and {high}"
-        return [f"{words}; control earns {_reward(view, control.mean)} ({difference}).",
-                f"{many}. The difference lies between these bounds with 95 %."]  # fmt: skip
+        sure = "We are 95 % sure that the true difference lies between these two numbers."
+        return [
+            f"{words}; control earns {_reward(view, control.mean)} ({difference}).",
+            f"{many}{_that_count(view)}. {sure}",
+        ]
     if math.isnan(view.log_mean):
-        return [f"{words}.", f"{many}. Without a hold-out there is nothing to compare this with."]
+        return [f"{words}.", f"{many}{_that_count(view)}. Without a hold-out there is nothing to compare this with."]
     caution = "This compares after with before, and other things may have changed too. A hold-out compares fairly."
-    return [f"{words}; the log earned {_reward(view, view.log_mean)}.", f"{many}. {caution}"]
+    return [f"{words}; the log earned {_reward(view, view.log_mean)}.", f"{many}{_that_count(view)}. {caution}"]
+
+
+def _that_count(view: StudyView) -> str:
+    return ", those with a reward" if view.wait is None else ""
 
 
 def _may_stop(view: StudyView) -> list[str]:
+    if view.is_misled:
+        return ["This cannot be said while most rewards are missing."]
     if view.stopping is None:
         if view.n_arms > MAX_JUDGED:
             return [f"With more than {MAX_JUDGED} arms this page does not say how likely each is to be the best."]
         if view.segments:
             sure = sum(one.chance >= SURE for one in view.segments)
-            some = f"In {sure:,} of {len(view.segments):,} segments an arm is best with at least {_share(SURE)}."
-            return [some, "The table of segments says which, and what stopping there risks."]
+            some = f"In {sure:,} of {len(view.segments):,} segments"
+            return [
+                f"{some} the chance that one arm is the best is at least {_share(SURE)}.",
+                "The table of segments says which, and what you would lose by stopping there.",
+            ]
         if view.holdout and view.comparison is not None:
             return ["Single arms cannot be judged here. Compare the policy with control."]
         return ["Single arms cannot be judged here. This needs a hold-out, which compares the policy with control."]
@@ -237,21 +255,19 @@ def _may_stop(view: StudyView) -> list[str]:
             f"The most likely one is {_label(stop.leader)}, with {_share(stop.chance)}.",
         ]
     lines = [
-        f"<b>{_label(stop.leader)}</b> is best with {_share(stop.chance)}; stopping now risks {_risk(view, stop)}."
+        f"The chance that <b>{_label(stop.leader)}</b> is the best is {_share(stop.chance)}. If you stop now and play "
+        f"only this, you lose {_risk(view, stop)} on average."
     ]
-    lines.append("The risk is what playing it for ever loses on average, against the arm that is truly best.")
-    if stop.is_approximate:
-        lines[1] += " Rewards are not all 0 or 1, so this is approximate."
-    return lines
+    return lines + ["Rewards are not all 0 or 1, so this is approximate."] * stop.is_approximate
 
 
 def _risk(view: StudyView, stop: Stopping) -> str:
-    loss, unit = (100 * stop.loss, "points") if view.is_binary else (stop.loss, "a decision")
+    loss, unit = (100 * stop.loss, "points a decision") if view.is_binary else (stop.loss, "a decision")
     return f"less than {SMALL_RISK:g} {unit}" if loss < SMALL_RISK else f"{loss:.2g} {unit}"
 
 
 def _costs(view: StudyView) -> list[str]:
-    if view.explored is None:
+    if view.explored is None or view.is_misled:
         return []
     if view.stopping is not None and view.stopping.chance < PROBABLE:
         return ["It is too early to say, because no arm is probably the best one yet."]
@@ -262,7 +278,7 @@ def _costs(view: StudyView) -> list[str]:
     unit = "successes" if view.is_binary else "in reward"
     return [
         f"{_share(share)} of {decisions} went to arms that are probably worse: about {cost:,.0f} {unit}.",
-        "Probably worse means that an arm is the best one with less than 5 %.",
+        "An arm is probably worse if its chance of being the best is less than 5 %.",
     ]
 
 
@@ -274,7 +290,7 @@ def _charts(view: StudyView) -> list[str]:
         swatches = "".join(f'<li><span class="swatch"></span>{_label(name)}</li>' for name in view.windows.names)
         parts += [f'<div><h2>Share of each arm</h2><ul class="legend">{swatches}</ul><div id="shares"></div></div>']
     rules = [("", "the policy, with a band of 95 %")]
-    rules += [(" dashed", "control, over a quarter of all decisions")] * has_control
+    rules += [(" dashed", "control, averaged over a quarter of the decisions")] * has_control
     rules += [(" dotted", "the log")] * (not math.isnan(view.log_mean))
     if view.groups:
         legend = "".join(f'<li><span class="rule{kind}"></span>{words}</li>' for kind, words in rules)
@@ -282,7 +298,7 @@ def _charts(view: StudyView) -> list[str]:
     parts.append("</div>")
     if view.events:
         events = "".join(f"<li>{_time(event.at)}: {_label(event.words)}</li>" for event in view.events)
-        parts.append(f'<p class="soft">Thin lines with numbers:</p><ol class="soft">{events}</ol>')
+        parts.append(f'<p class="soft">The numbered lines in the charts:</p><ol class="soft">{events}</ol>')
     return parts
 
 
@@ -291,11 +307,12 @@ def _arms(view: StudyView) -> list[str]:
         return []
     has_log, has_chance = not math.isnan(view.log_mean), view.stopping is not None
     headings = ["arm", "share now", "decisions", "mean", "between", *["mean in the log", "rows read"] * has_log, "open"]
-    headings += ["best with"] * has_chance
+    headings += ["chance of being best"] * has_chance
     rows = [_arm(view, arm, has_log, has_chance) for arm in view.arms]
     more = view.n_arms - len(view.arms)
+    counted = "that have a reward" if view.wait is None else "whose window is over"
     note = (
-        "The mean is that of decisions whose window is over. Do not compare these means as if they came from an "
+        f"The mean is that of decisions {counted}. Do not compare these means as if they came from an "
         "experiment: arms that did well early were played more, at other times and to other people."
     )
     return [
@@ -326,7 +343,7 @@ def _segments(view: StudyView) -> list[str]:
         [_label(", ".join(map(str, one.segment)), 200), _label(one.leader), _share(one.chance), _risk(view, one)]
         for one in view.segments
     ]
-    return ["<h2>Segments</h2>", _table(["segment", "best arm", "best with", "stopping risks"], rows)]
+    return ["<h2>Segments</h2>", _table(["segment", "best arm", "chance of being best", "stopping now loses"], rows)]
 
 
 def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

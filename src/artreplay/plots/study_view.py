@@ -80,6 +80,7 @@ class StudyView:
     segments: list[Stopping]  # the same for each segment, if there are segments
     explored: tuple[float, float] | None  # share of this week's decisions that went to worse arms, and what it cost
     warnings: list[str]
+    is_misled: bool  # whether the study waits for ever, and most decisions have no reward
     contradictions: list[Contradiction]
     log_mean: float
     events: list[Event]
@@ -131,6 +132,7 @@ def view_of(study: Study, columns: DecisionColumns | None = None) -> StudyView:
         study.stopping_by_segment() if is_judged and n_segments > 1 else [],
         _explored(rows, arms, now) if stopping is not None else None,
         [*warnings, *_silence(rows, now), *_past_horizon(facts, settings)],
+        settings["wait"] is None and bool(warnings),
         contradictions,
         log_mean,
         columns.events,

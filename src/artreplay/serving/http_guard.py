@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -49,10 +49,10 @@ class HttpGuard:
     def _check_origin(self, scope: Scope, headers: dict[bytes, bytes]) -> None:
         """Refuse what a page of another site makes a browser send."""
         host = headers.get(b"host", b"").decode("latin-1")
-        if not self._tokens and urlsplit(f"//{host}").hostname not in _LOCAL:
+        if not self._tokens and _parts(f"//{host}").hostname not in _LOCAL:
             raise Problem(403, "without --tokens this service answers only to localhost")
         origin = headers.get(b"origin")
-        if origin is not None and urlsplit(origin.decode("latin-1")).netloc != host:
+        if origin is not None and _parts(origin.decode("latin-1")).netloc != host:
             raise Problem(403, "a page of another site may not call this service")
 
     def _check_token(self, scope: Scope, headers: dict[bytes, bytes]) -> None:
@@ -69,6 +69,14 @@ class HttpGuard:
         if not roles & {role, "admin"}:
             raise Problem(403, f"this needs a token with the role {role}, got one for {' and '.join(sorted(roles))}",
                           {"connection": "close"})  # fmt: skip
+
+
+def _parts(address: str) -> SplitResult:
+    """Divide an address into its parts. What is none, such as "http://[", has none."""
+    try:
+        return urlsplit(address)
+    except ValueError:
+        return urlsplit("")
 
 
 async def _whole_body(scope: Scope, headers: dict[bytes, bytes], receive: Receive) -> bytes:

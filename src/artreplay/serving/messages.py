@@ -10,9 +10,11 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from artreplay.studies import ArmState, Decision
 from artreplay.studies.remote_study import to_wire
+from artreplay.studies.terms import LONGEST_WAIT
 
 MAX_ID = 256
 MAX_MANY = 1000  # decisions or rewards in one request
+MAX_HORIZON = 10**15  # no study makes as many decisions, and larger numbers do not fit everywhere
 
 LabelJson = Annotated[
     bool | int | float | str, Field(description="The label of an arm, of the type it has in the log.")
@@ -106,12 +108,14 @@ class ShareOfArm(Body):
 class ChangeBody(Body):
     """Settings to change. What is left out stays as it is."""
 
-    wait: float | None = Field(None, description="How many seconds to wait for a reward. null waits for ever.")
+    wait: Annotated[float, Field(gt=0.0, le=LONGEST_WAIT.total_seconds())] | None = Field(
+        None, description="How many seconds to wait for a reward. null waits for ever."
+    )
     on_timeout: str | None = None
     default: float | None = None
     holdout: float | None = None
     control: list[ShareOfArm] | LabelJson | None = Field(None, description='"uniform", an arm, or shares of arms.')
-    horizon: int | None = None
+    horizon: Annotated[int, Field(le=MAX_HORIZON)] | None = None
     unknown: str | None = None
     drift: float | None = None
     note: dict[str, Any] | None = None

@@ -10,12 +10,13 @@ from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple, TypeVar
 
-from artreplay.errors import ArtReplayError, StudyUnavailable
+from artreplay.errors import ArtReplayError, StudyRefused, StudyUnavailable
 from artreplay.studies import Study
 
 T = TypeVar("T")
 
 MAX_TOGETHER = 500  # calls in one commit, so that a commit stays short
+IDLE_SECONDS = 1.0  # without a call, after which windows that are over are closed
 OWN_SECONDS = 0.5  # how long one attempt to become the owner lasts
 _log = logging.getLogger("artreplay.serving")
 
@@ -37,10 +38,12 @@ class Owner:
         The name of the study in addresses.
     place
         The file or the address of the study.
+    algorithm
+        The function that makes its algorithm, if it is the user's own.
     """
 
-    def __init__(self, name: str, place: str) -> None:
-        self.name, self.place = name, place
+    def __init__(self, name: str, place: str, algorithm: str | None = None) -> None:
+        self.name, self.place, self._algorithm = name, place, algorithm
         self.study: Study | None = None
         self.batches = self.calls = 0  # commits so far, and the calls in them
         self._read: Callable[[Study], None] = lambda _: None
@@ -50,7 +53,13 @@ class Owner:
 
     def own(self, seconds: float) -> None:
         """Open the study for writing, and wait at most `seconds` for another process that owns it."""
-        self.study = Study.open(self.place, timeout=seconds)
+        study = Study.open(self.place, algorithm=self._algorithm, timeout=seconds)
+        try:
+            _ = study.base
+        except StudyUnavailable as error:  # its algorithm was not named, so it can only be looked at
+            study.close()
+            raise StudyRefused(f"{self.name} cannot be served, because {error.in_shell}") from None
+        self.study = study
 
     def give_up(self) -> None:
         """Close a study that was opened before the service could start."""
@@ -115,7 +124,12 @@ class Owner:
     def _next_calls(self) -> list[WaitingCall]:
         """Wait for a call, and take all that wait with it. There are none once the service stops."""
         calls: list[WaitingCall] = []
-        call = self._waiting.get()
+        while True:
+            try:
+                call = self._waiting.get(timeout=IDLE_SECONDS)
+                break
+            except Empty:
+                self._close_windows()
         while call is not None:
             calls.append(call)
             if len(calls) == MAX_TOGETHER:
@@ -127,6 +141,12 @@ class Owner:
         if calls:
             self._waiting.put(None)  # the service stops, after these
         return calls
+
+    def _close_windows(self) -> None:
+        """Let decisions expire whose time is over, which every call does, also if nobody calls."""
+        if self.study is not None:
+            with suppress(ArtReplayError):  # those who ask are told
+                self.study.change()
 
     def _done(self, calls: list[WaitingCall]) -> list[Any]:
         """Do calls in one commit, and return the result or the error of each. What one does wrong is its own error."""

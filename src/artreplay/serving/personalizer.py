@@ -22,6 +22,7 @@ from artreplay.serving.messages import MAX_ID
 from artreplay.serving.owner import Owner
 from artreplay.serving.problems import JSON, Problem
 from artreplay.studies import Study
+from artreplay.studies.names_and_labels import checked_name, checked_new_label
 
 MAX_ACTIONS = 1_000  # arms that ranks may bring in
 _DONE: dict[str, Any] = {"status_code": 204, "response_class": Response}
@@ -107,16 +108,17 @@ class PersonalizerPaths:
         ids = [action.id for action in body.actions]
         if len(set(ids)) < len(ids):
             raise Problem(422, "the ids of actions must be different")
-        excluded = set(body.excluded_actions or ())
-        labels = {str(label): label for label in study.base.arms}
+        event = uuid.uuid4().hex if body.event_id is None else checked_name("eventId", body.event_id)
+        arms, is_known = study._read(lambda state: (list(state.arms), state.journal.decision_for(event) > 0))
+        labels = {str(arm.label): arm.label for arm in arms}
+        retired = {str(arm.label) for arm in arms if arm.retired and not is_known}
+        excluded = retired.union(body.excluded_actions or ())
         available = [id_ for id_ in ids if id_ not in excluded]
         if not available:
-            raise Problem(422, "at least one action must not be excluded")
-        for id_ in available:
-            if id_ not in labels:
-                self._add(study, id_, len(labels))
-                labels[id_] = id_
-        event = body.event_id or uuid.uuid4().hex
+            raise Problem(422, "at least one action must be neither excluded nor a retired arm")
+        new = [id_ for id_ in available if id_ not in labels]
+        self._add(study, [] if is_known else new, len(arms))
+        labels |= {id_: id_ for id_ in new}
         context = None
         if study.base.contexts is not None:
             context = context_of(body.context_features or ())
@@ -134,12 +136,14 @@ class PersonalizerPaths:
         ranking = [{"id": id_, "probability": shares.get(id_, 0.0)} for id_ in order]
         return {"ranking": ranking, "eventId": event, "rewardActionId": chosen}
 
-    def _add(self, study: Study, id_: str, n_arms: int) -> None:
-        if not self._adds_arms:
-            raise StudyRefused(f"{id_!r} is not an arm of this study, and --new-actions refuse does not add it")
-        if n_arms >= MAX_ACTIONS:
-            raise StudyRefused(f"this study has {n_arms:,} arms already, and a rank does not add more")
-        study.add_arm(id_)
+    def _add(self, study: Study, new: list[str], n_arms: int) -> None:
+        """Add all actions that are no arms, or none of them."""
+        if new and not self._adds_arms:
+            raise StudyRefused(f"{new[0]!r} is not an arm of this study, and --new-actions refuse does not add it")
+        if new and n_arms + len(new) > MAX_ACTIONS:
+            raise StudyRefused(f"this study has {n_arms:,} arms, and ranks add no more than {MAX_ACTIONS:,} in all")
+        for id_ in [checked_new_label(id_) for id_ in new]:
+            study.add_arm(id_)
 
 
 def context_of(features: Iterable[Mapping[str, Any]]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
@@ -22,6 +23,7 @@ from artreplay.errors import (
 PERSONALIZER = "/personalizer/v1.0"  # in the addresses of its clients
 RETRY_SECONDS = 1
 MAX_SHOWN = 80  # letters of a wrong value that are shown
+_TYPE = re.compile(r"bool|int|float|str|(list|union)\[.*")
 _STATUS: tuple[tuple[type[ArtReplayError], int], ...] = (
     (UnknownDecision, 404),
     (StudyRefused, 409),
@@ -95,15 +97,23 @@ def answer_to(error: Exception, path: str) -> Response:
     return JSON(described, described["status"], headers, "application/problem+json")
 
 
+def _place(error: Any) -> str:
+    """Say which member of a body is wrong, without the names of the types that it could have."""
+    parts = [str(part) for part in error["loc"] if part not in ("body", "query", "path")]
+    return ".".join(part for part in parts if not _TYPE.fullmatch(part))
+
+
 def malformed(errors: Sequence[Any]) -> Problem:
     """Say what is wrong with a body, by the first thing that pydantic found."""
     first = errors[0]
     if first["type"] == "json_invalid":
         return Problem(422, f"the body must be JSON: {first['ctx']['error']}")
-    place = ".".join(str(part) for part in first["loc"] if part not in ("body", "query", "path"))
-    said = str(first["msg"]).removeprefix("Value error, ")
-    words = f"{place}: {said[:1].lower()}{said[1:]}" if place else f"the body is wrong: {said}"
-    if first["type"] != "missing" and place:
+    place = _place(first)
+    if not place:
+        return Problem(422, "the body must be a JSON object, or a list where this address takes one")
+    said = [str(one["msg"]) for one in errors if _place(one) == place]  # one for each type that is possible
+    words = f"{place}: " + ", or ".join(f"{one[:1].lower()}{one[1:]}" for one in said)
+    if first["type"] != "missing":
         value = repr(first.get("input"))
         words += f", got {value if len(value) <= MAX_SHOWN else value[: MAX_SHOWN - 1] + '…'}"
     return Problem(422, words)

@@ -36,6 +36,11 @@ OWN_SECONDS = 10.0  # how long a start waits for a study that another process ow
 STOP_SECONDS = 30.0  # how long a stop waits for requests that are being answered
 KEEP_SECONDS = 75  # how long a connection may be idle after an answer
 BACKLOG = 4096  # connections that wait to be accepted
+_WORDS = {
+    400: "the body must be JSON of a usual depth and size",
+    404: "this service has no such address. /docs lists all",
+    405: "this address does not take requests of this method. /docs lists all",
+}
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
@@ -54,14 +59,14 @@ def name_of_study(place: str) -> str:
     return name
 
 
-def owners_of(places: Sequence[str]) -> dict[str, Owner]:
-    """Return an owner for each study, by its name."""
+def owners_of(places: Sequence[str], algorithm: str | None = None) -> dict[str, Owner]:
+    """Return an owner for each study, by its name. They are over an algorithm of the user's own if one is named."""
     owners: dict[str, Owner] = {}
     for place in places:
         name = name_of_study(place)
         if name in owners:
             raise InvalidParameter(f"studies must have different names, and two are called {name!r}")
-        owners[name] = Owner(name, place)
+        owners[name] = Owner(name, place, algorithm)
     return owners
 
 
@@ -107,7 +112,7 @@ def make_app(owners: Mapping[str, Owner], tokens: Tokens, adds_arms: bool = True
             error = malformed(error.errors())
         elif isinstance(error, HTTPException):
             is_unreadable = error.status_code == 400  # a number of a million digits, or brackets without an end
-            words = "the body must be JSON of a usual depth and size" if is_unreadable else str(error.detail)
+            words = _WORDS.get(error.status_code, str(error.detail))
             error = Problem(422 if is_unreadable else error.status_code, words, error.headers)
         return answer_to(error, request.url.path)
 
@@ -138,6 +143,7 @@ def run_service(
     tokens: Tokens | None = None,
     wait_for_owner: bool = False,
     adds_arms: bool = True,
+    algorithm: str | None = None,
 ) -> None:
     """Serve studies until SIGTERM or Ctrl-C.
 
@@ -153,10 +159,12 @@ def run_service(
         Whether to start although another process owns a study, and to take over when it ends.
     adds_arms
         Whether clients of Personalizer may add arms.
+    algorithm
+        The function that makes the algorithm of these studies, if it is the user's own.
     """
     if not tokens and host not in (LOCAL, "localhost", "::1"):
         raise InvalidParameter(f"needs tokens to listen on {host}. Name a file with --tokens", parameter="host")
-    owners = owners_of(places)
+    owners = owners_of(places, algorithm)
     opened: list[Owner] = []
     try:
         for owner in [] if wait_for_owner else owners.values():

@@ -23,6 +23,7 @@ from artreplay.replay import AnyHistory, Cell, checked_unknown, encode, warn_abo
 from artreplay.studies.settings import (
     Arm,
     Settings,
+    check_hold_out,
     check_memory,
     checked_features,
     drift_as_json,
@@ -154,8 +155,7 @@ def change(state: StudyState, changes: Mapping[str, Any]) -> None:
     terms = settings.terms
     if of_terms:
         terms = terms.with_changes(of_terms, state.base.reward_range, labels)
-    if of_terms.get("holdout") and not state.arms:
-        raise InvalidParameter("is for studies of arms, because control draws among them", parameter="holdout")
+        check_hold_out(terms, state.base, state.arms)
     new = replace(settings, terms=terms, **of_policy)
     if "contexts" in changes:
         of_policy["contexts"], new = True, _with_contexts(state, new, changes["contexts"])

@@ -101,10 +101,9 @@ def decide(state: StudyState, request: DecisionRequest) -> Decision | list[Decis
     """Make one decision, or several. An earlier call with the same request id gets its decisions again."""
     known = [known_context(state.base, one) for one in request.contexts]
     state.expire()
-    available = state.available(request.among)
-    many = len(request.ids)
-    if (earlier := _decided(state, request.ids)) is not None:
+    if (earlier := _decided(state, request.ids)) is not None:  # also if an arm of `among` was retired since
         return earlier if request.is_list else earlier[0]
+    available, many = state.available(request.among), len(request.ids)
     number, fold = state.counts["decisions"], state.fold()
     _warn_past_horizon(state, number + many)  # before anything changes, because users may turn warnings into errors
     entries: list[dict[str, Any]] = []

@@ -163,7 +163,9 @@ class DecisionColumns:
         before, self._settings = self._settings, settings["terms"] | settings["parameters"] | settings
         new = {name: value for name, value in self._settings.items() if before.get(name) != value}
         inside = ("terms", "parameters", "decided")  # what changes with others
-        return ", ".join(f"{name} is now {json.dumps(new[name])}" for name in new if name not in inside) or "no change"
+        units = {"wait": " seconds"} if new.get("wait") is not None else {}
+        words = [f"{name} is now {json.dumps(new[name])}{units.get(name, '')}" for name in new if name not in inside]
+        return ", ".join(words) or "no change"
 
 
 _TAKE = {

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from artreplay.algorithms import ArmAlgorithm, ContextRegression, RewardRange
-from artreplay.history import History, Label
+from artreplay.history import History, Label, Totals
 from artreplay.studies.chances import MAX_ARMS, chances_of
 from artreplay.studies.earnings import CHANCE_95, NO_SUM, OBSERVED, Sum
 from artreplay.studies.study_state import StudyState
@@ -19,6 +19,7 @@ RECENT = 1_000  # decisions that a warning looks at
 MIN_RECENT = 100
 MAX_OPEN = 0.5  # the share of old decisions that may wait for a reward, in a study that waits for ever
 MAX_EXPIRED = 0.99  # the share of decisions that may expire without a reward
+FEW_OF_LOG = 0.25  # where rewards are as rare in the log, only fewer than this share of them are a reason to warn
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,7 @@ def groups_of(state: StudyState, now: float) -> list[GroupState]:
     """Return what each group has earned."""
     by_group, limits = _sums_by_group(state, now), _limits(state)
     return [
-        GroupState(name, sums.n, sums.total / sums.n, *_interval(*_moments(sums, limits)))
+        GroupState(name, sums.n, sums.total / sums.n, *np.clip(_interval(*_moments(sums, limits)), *limits).tolist())
         for name, sums in by_group.items()
         if sums.n
     ]
@@ -151,7 +152,7 @@ def stoppings_of(state: StudyState, now: float) -> list[Stopping]:
                 float(chances.best[leader]),
                 max(float(chances.highest_mean - mean), 0.0) * (high - low),
                 {state.arms[arm].label: float(chance) for arm, chance in zip(arms, chances.best, strict=True)},
-                is_approximate,
+                bool(is_approximate),
                 names,
             )
         )
@@ -203,12 +204,22 @@ def warnings_of(state: StudyState, now: float) -> list[str]:
     if state.terms.wait is None:
         return _never_rewarded(state, now)
     expired, n = sum(state.outcomes), len(state.outcomes)
-    if n >= MIN_RECENT and expired > MAX_EXPIRED * n:
-        return [
-            f"{expired:,} of the last {n:,} decisions got no reward in time. Rewards may not arrive, or may come later "
-            "than the study waits"
-        ]
-    return []
+    if n < MIN_RECENT or expired <= MAX_EXPIRED * n or n - expired > FEW_OF_LOG * n * _mean_of_log(state):
+        return []
+    return [
+        f"{expired:,} of the last {n:,} decisions got no reward in time. Rewards may not arrive, or may come later "
+        "than the study waits"
+    ]
+
+
+def _mean_of_log(state: StudyState) -> float:
+    """Return the mean reward of the log, between 0 for the lowest and 1 for the highest. Infinite without a log."""
+    low, high = _limits(state)
+    log = state.settled().history if isinstance(state.base.thing, ArmAlgorithm) and math.isfinite(high - low) else None
+    if log is None or not len(log):
+        return math.inf
+    totals = Totals.of(log)
+    return (float(totals.sums.sum() / totals.counts.sum()) - low) / (high - low)
 
 
 def _never_rewarded(state: StudyState, now: float) -> list[str]:

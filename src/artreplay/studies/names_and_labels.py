@@ -17,8 +17,10 @@ _UNFIT = ("Cc", "Cs")  # control characters and halves of characters, which data
 
 def checked_name(what: str, name: object) -> str:
     """Check an id that a caller gives: a text of at most 256 characters that any database can hold."""
-    if not isinstance(name, str) or not name:
+    if not isinstance(name, str):
         raise InvalidParameter(f"must be a text, got {shown(name)}", parameter=what)
+    if not name:
+        raise InvalidParameter("must have at least one character, got ''", parameter=what)
     if len(name) > MAX_NAME:
         raise InvalidParameter(f"must have at most {MAX_NAME} characters, got {len(name):,}", parameter=what)
     if any(unicodedata.category(letter) in _UNFIT for letter in name):
@@ -50,5 +52,5 @@ def shown(value: object) -> str:
     try:
         text = repr(value)
     except Exception:  # such as a number of more digits than Python writes
-        return f"a {type(value).__name__}"
+        return f"something of the type {type(value).__name__}"
     return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}… ({len(text):,} characters)"

@@ -15,15 +15,23 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Self, overload
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import SplitResult, quote, urlencode, urlsplit
 
 from artreplay import errors
-from artreplay.errors import ArtReplayError, InvalidParameter, StudyRefused, StudyUnavailable
+from artreplay.errors import (
+    ArtReplayError,
+    InvalidAction,
+    InvalidParameter,
+    StudyRefused,
+    StudyUnavailable,
+    UnknownDecision,
+)
 from artreplay.history import Action, Allocation, Label
 from artreplay.history.labels import is_missing, plain_label
 from artreplay.parameters import REQUIRED
 from artreplay.studies.arms_and_log import ArmState
 from artreplay.studies.decisions import Decision, Info
+from artreplay.studies.names_and_labels import MAX_NAME, shown
 from artreplay.studies.study_contexts import list_of_contexts
 from artreplay.whole_files import write_whole
 
@@ -42,7 +50,7 @@ class RemoteStudy:
 
     def __init__(self, url: str, token: str | None, timeout: float) -> None:
         """Do not call this. Use `Study.connect`."""
-        parts = urlsplit(url)
+        parts = _split(url)
         words = parts.path.strip("/").split("/")
         if parts.scheme not in ("http", "https") or not parts.hostname or words[-3:-1] != ["v1", "studies"]:
             raise InvalidParameter(
@@ -53,6 +61,8 @@ class RemoteStudy:
             raise InvalidParameter("must not have a password in it. Use token=", parameter="url")
         if not (isinstance(timeout, (int, float)) and 0.0 < timeout < math.inf):
             raise InvalidParameter(f"must be a number of seconds above 0, got {timeout!r}", parameter="timeout")
+        if token is not None and not (isinstance(token, str) and token.isascii() and token.isprintable()):
+            raise InvalidParameter("must be one line of letters and digits, without the line break", parameter="token")
         self.place = url
         self._parts, self._path, self._timeout = parts, parts.path.rstrip("/"), float(timeout)
         self._headers = {"Content-Type": "application/json", "Accept": "application/json"}
@@ -115,7 +125,7 @@ class RemoteStudy:
         """Open a decision that was deferred. See `Study.activate`."""
         _check_one(decision_id, request_id)
         if request_id is None:
-            self._ask("POST", f"/decisions/{quote(decision_id or '', safe='')}/activate")
+            self._ask("POST", f"/decisions/{_quoted(decision_id)}/activate")
         else:
             self._ask("POST", "/decisions/activate", {"request_id": request_id})
 
@@ -123,7 +133,7 @@ class RemoteStudy:
         """Take a decision out, together with its reward if it has one. See `Study.void`."""
         _check_one(decision_id, request_id)
         if request_id is None:
-            self._ask("POST", f"/decisions/{quote(decision_id or '', safe='')}/void{'?erase=true' * erase}")
+            self._ask("POST", f"/decisions/{_quoted(decision_id)}/void{'?erase=true' * erase}")
         else:
             self._ask("POST", "/decisions/void", {"request_id": request_id, "erase": erase})
 
@@ -164,7 +174,7 @@ class RemoteStudy:
 
     def decision(self, decision_id: str) -> Decision:
         """Find a decision by its id, in its current state."""
-        return _decision(self._ask("GET", f"/decisions/{quote(decision_id, safe='')}"))
+        return _decision(self._ask("GET", f"/decisions/{_quoted(decision_id)}"))
 
     def decisions(self, after: int = 0, state: str | None = None, limit: int | None = None) -> list[Decision]:
         """List decisions in order. See `Study.decisions`."""
@@ -220,7 +230,10 @@ class RemoteStudy:
 
     def _ask(self, method: str, path: str, body: object = None, *, is_repeatable: bool = True) -> Any:
         """Send a request until it is answered, and return the answer or raise the error of the study."""
-        data = None if body is None else json.dumps(body).encode()
+        try:
+            data = None if body is None else json.dumps(body).encode()
+        except (TypeError, ValueError, RecursionError) as error:
+            raise InvalidParameter(f"a request must hold only what JSON can hold: {error}") from None
         until, pause, last = time.monotonic() + self._timeout, 0.0, "no answer"
         idle, has_failed = self._idle, False
         while (left := until - time.monotonic() - pause) > 0.0:
@@ -284,11 +297,28 @@ def error_in(problem: Mapping[str, Any], place: str) -> ArtReplayError:
     detail = str(problem.get("detail", f"{place} answered with status {status}"))
     kind = getattr(errors, str(problem.get("error")), None)
     if not (isinstance(kind, type) and issubclass(kind, ArtReplayError)):
-        kind = StudyUnavailable if status >= 500 else StudyRefused
+        kind = StudyUnavailable if status >= 500 else InvalidParameter if status == 422 else StudyRefused
     parameter = problem.get("parameter")
     error = kind(detail if parameter is None else detail.removeprefix(f"{parameter} "))
     error.parameter = parameter
     return error
+
+
+def _split(url: object) -> SplitResult:
+    """Divide an address into its parts. What is none has none."""
+    try:
+        parts = urlsplit(str(url))
+        _ = parts.port
+        return parts
+    except ValueError:
+        return urlsplit("")
+
+
+def _quoted(decision_id: object) -> str:
+    """Write an id as a part of an address. What no id can be is refused as a study refuses it."""
+    if not isinstance(decision_id, str) or not 0 < len(decision_id) <= MAX_NAME or not decision_id.isprintable():
+        raise UnknownDecision(f"this study has made no decision {shown(decision_id)}")
+    return quote(decision_id, safe="")
 
 
 def _new_name() -> str:
@@ -320,8 +350,19 @@ def _arm(written: dict[str, Any]) -> ArmState:
     return ArmState(**written | numbers | {"label": from_wire(written["label"])})
 
 
-def _value(value: float | Sequence[float]) -> Any:
-    return [float(one) for one in value] if isinstance(value, Sequence) else float(value)
+def _value(value: Any) -> float | list[float]:
+    several = hasattr(value, "__len__") and not isinstance(value, (str, bytes))
+    return [_number(one) for one in value] if several else _number(value)
+
+
+def _number(value: Any) -> float:
+    try:
+        number = math.nan if isinstance(value, (str, bytes)) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise InvalidAction(f"reward is {shown(value)}, expected a finite number")
+    return number
 
 
 # -- actions over the wire --------------------------------------------------------------------------------------------

@@ -132,9 +132,16 @@ def settings_of(
     check_memory(made)
     _check_model(made, its_arms)
     new_terms = settings.terms.with_changes(terms, made.reward_range, [arm.label for arm in its_arms])
-    if new_terms.holdout and not its_arms:
-        raise InvalidParameter("is for studies of arms, because control draws among them", parameter="holdout")
+    check_hold_out(new_terms, made, its_arms)
     return dataclasses.replace(settings, policy=_checked_policy(made, policy), terms=new_terms), its_arms
+
+
+def check_hold_out(terms: Terms, base: Base, arms: Sequence[Arm]) -> None:
+    """Refuse a hold-out where control could not play as it should."""
+    if terms.holdout and not arms:
+        raise InvalidParameter("is for studies of arms, because control draws among them", parameter="holdout")
+    if base.proposes_list and terms.control != "uniform":
+        raise InvalidParameter('must be "uniform" where a decision is a list of arms', parameter="control")
 
 
 def _check_model(base: Base, arms: Sequence[Arm]) -> None:

@@ -25,6 +25,8 @@ from artreplay.studies.judging import (
 from artreplay.studies.settings import AnyDrift, drift_from_json
 from artreplay.studies.study_connection import StudyConnection
 
+MAX_NUMBER = 1 << 62  # no study has as many decisions, and a column of a database can hold it
+
 
 class StudyViews(StudyConnection):
     """What a study says of itself. Nothing here changes it."""
@@ -79,13 +81,12 @@ class StudyViews(StudyConnection):
         [2, 3]
         >>> study.close()
         """
-        checked = checked_count("after", after, 0), None if limit is None else checked_count("limit", limit)
+        first = min(checked_count("after", after, 0), MAX_NUMBER)
+        most = None if limit is None else min(checked_count("limit", limit), MAX_NUMBER)
         if state is not None and state not in DECISION_STATES:
             words = ", ".join(f'"{one}"' for one in DECISION_STATES)
             raise InvalidParameter(f"must be one of {words}, got {state!r}", parameter="state")
-        return self._look(
-            lambda journal, arms, until: decisions_in(journal, arms, until, checked[0], state, checked[1])
-        )
+        return self._look(lambda journal, arms, until: decisions_in(journal, arms, until, first, state, most))
 
     def arms(self) -> list[ArmState]:
         """List the arms in order, retired ones as well. See `ArmState`.

@@ -118,9 +118,9 @@ def _checked_control(control: Any, labels: Sequence[Label]) -> Any:
             parameter="control",
         )
     numbers = [isinstance(share, (int, float)) and 0.0 <= share < math.inf for share in shares.values()]
-    if not all(numbers) or sum(shares.values()) <= 0.0:
+    if not all(numbers) or not 0.0 < sum(shares.values()) < math.inf:
         raise InvalidParameter(
-            f"must have shares of at least 0 with a sum above 0, got {shown(control)}", parameter="control"
+            f"must have shares of at least 0 with a finite sum above 0, got {shown(control)}", parameter="control"
         )
     return [[encode(label), float(share)] for label, share in shares.items()]
 
