@@ -35,6 +35,25 @@ def test_the_page_shows_what_was_decided_since(tmp_path: Path) -> None:
         assert client.ask("GET", "/studies/nothing").status == 404
 
 
+def test_all_decisions_are_listed_page_by_page(tmp_path: Path) -> None:
+    with serving(colours(tmp_path / "colours.study")) as client:
+        assert b"There are no decisions here." in client.ask("GET", "/studies/colours?part=decisions").body
+        client.ask("POST", "/v1/studies/colours/decisions", {"request_id": "many", "count": 230})
+        client.ask("POST", "/v1/studies/colours/decisions", {"request_id": "later", "deferred": True})
+        assert b'href="?part=decisions"' in client.ask("GET", "/studies/colours").body
+        address, numbers = "/studies/colours?part=decisions", []
+        while address:
+            part = client.ask("GET", address).body.decode()
+            numbers += [int(number) for number in re.findall(r"<tr><td>(\d+)-", part)]
+            older = re.search(r'href="([^"]*)">older', part)
+            address = f"/studies/colours{older[1].replace('&amp;', '&')}" if older else ""
+        assert numbers == list(range(231, 0, -1))
+        last = client.ask("GET", "/studies/colours?part=decisions&before=101").body
+        assert b"Decisions 1 to 100 of 231" in last
+        assert b"before=201" in last
+        assert b"There are no decisions here." in client.ask("GET", "/studies/colours?part=decisions&before=-5").body
+
+
 def test_a_page_that_is_not_read_yet_says_so_and_comes_by_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

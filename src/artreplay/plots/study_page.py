@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from artreplay.plots.study_view import MAX_JUDGED, RECENT, ArmRow, StudyView, Windows, view_of
-from artreplay.studies import Study
+from artreplay.studies import Decision, Study
 from artreplay.studies.judging import Stopping
 from artreplay.whole_files import write_whole
 
@@ -56,12 +56,12 @@ def page_of(view: StudyView, is_live: bool = False) -> str:
     live = ' data-live="1"' if is_live else ""
     return (
         f'<!doctype html>\n<html lang="en"><head>{head}<style>{_style()}</style></head>\n<body{live}>\n'
-        f"<main>\n{main_of(view)}\n</main>\n<script>{_script()}</script>\n</body></html>\n"
+        f"<main>\n{main_of(view, is_live)}\n</main>\n<script>{_script()}</script>\n</body></html>\n"
     )
 
 
-def main_of(view: StudyView) -> str:
-    """Return the part of the page that changes."""
+def main_of(view: StudyView, is_live: bool = False) -> str:
+    """Return the part of the page that changes. A live page leads to a list of all decisions."""
     return "\n".join(
         [
             *_heading(view),
@@ -70,7 +70,7 @@ def main_of(view: StudyView) -> str:
             *_charts(view),
             *_arms(view),
             *_segments(view),
-            *_more(view),
+            *_more(view, is_live),
             _numbers(view),
         ]
     )
@@ -353,7 +353,7 @@ def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
-def _more(view: StudyView) -> list[str]:
+def _more(view: StudyView, is_live: bool) -> list[str]:
     """Write what few people look at, each under a line to click on."""
     parts = []
     if view.windows is not None:
@@ -362,12 +362,8 @@ def _more(view: StudyView) -> list[str]:
         words = ", ".join(f"{share} within {_duration(seconds)}" for share, seconds in view.delays)
         parts.append(_details("How late rewards come", f"<p>{words[0].upper()}{words[1:]}.</p>"))
     if view.recent:
-        rows = [
-            [html.escape(one.id), _time(one.asked.timestamp()), _label(_action(one.action)), one.group, one.state]
-            for one in view.recent
-        ]
-        last = _table(["decision", "asked", "action", "group", "state"], rows)
-        parts.append(_details(f"The last {len(rows):,} decisions", last))
+        older = '<p><a href="?part=decisions">all decisions, page by page</a></p>' * is_live
+        parts.append(_details(f"The last {len(view.recent):,} decisions", list_of(view.recent) + older))
     log = view.facts["log"]
     if log is not None and log["rows"]:
         read = f"{log['used']:,} of {log['rows']:,} rows were read ({_share(log['used'] / log['rows'])})"
@@ -375,6 +371,15 @@ def _more(view: StudyView) -> list[str]:
     settings = [[html.escape(name), _label(json.dumps(value), 300)] for name, value in view.settings.items()]
     parts.append(_details("Settings", _table(["setting", "value"], settings)))
     return parts
+
+
+def list_of(decisions: Sequence[Decision]) -> str:
+    """Return a table of decisions."""
+    rows = [
+        [html.escape(one.id), _time(one.asked.timestamp()), _label(_action(one.action)), one.group, one.state]
+        for one in decisions
+    ]
+    return _table(["decision", "asked", "action", "group", "state"], rows)
 
 
 def _details(words: str, inside: str) -> str:

@@ -16,9 +16,13 @@ from artreplay.serving.problems import Problem
 from artreplay.studies import Study
 from artreplay.studies.decision_columns import DecisionColumns
 
+LISTED = 100  # decisions in one part of their list
 FRESH_SECONDS = 1.0  # how long a page is shown again to others who ask
 PATIENT_SECONDS = 0.5  # after these, whoever opens a page is told that the study is still being read
-_STYLE = "body{font:16px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:60rem;padding:0 1rem}code{font-size:.95em}"
+_STYLE = (
+    "body{font:16px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:60rem;padding:0 1rem}code{font-size:.95em}"
+    ".wide{overflow-x:auto}td,th{text-align:left;padding:.2rem .8rem .2rem 0;white-space:nowrap}"
+)
 _SAFE = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff"}
 
 
@@ -51,7 +55,7 @@ class LivePage:
                 self._columns = DecisionColumns(study)
             if time.monotonic() - self._made > FRESH_SECONDS:
                 view = view_of(study, self._columns)
-                self._main, self._page = main_of(view), page_of(view, is_live=True)
+                self._main, self._page = main_of(view, is_live=True), page_of(view, is_live=True)
                 self._made = time.monotonic()
             return self._page if is_whole else self._main
         finally:
@@ -67,12 +71,18 @@ def page_routes(owners: Mapping[str, Owner], app: FastAPI, pages: Mapping[str, L
     router = APIRouter(include_in_schema=False)
 
     @router.get("/studies/{study}")
-    async def page(study: Annotated[str, Path()], part: Annotated[str | None, Query()] = None) -> Response:
-        """Show a study to people."""
+    async def page(
+        study: Annotated[str, Path()],
+        part: Annotated[str | None, Query()] = None,
+        before: Annotated[int | None, Query()] = None,
+    ) -> Response:
+        """Show a study to people, or a list of its decisions."""
         if study not in owners:
             raise Problem(404, f"this service has no study {study[:80]!r}. It has {', '.join(map(repr, owners))}")
         from artreplay.plots.study_page import content_policy
 
+        if part == "decisions":
+            return await owners[study].look(lambda inside: _decisions(study, inside, before))
         shown = await owners[study].look(lambda inside: pages[study].show(inside, part != "main"))
         if shown is None:
             share = f"{100 * pages[study].progress():.0f}&nbsp;%"
@@ -102,6 +112,23 @@ def page_routes(owners: Mapping[str, Owner], app: FastAPI, pages: Mapping[str, L
         return _plain("Addresses of this service", '<p><a href="openapi.json">openapi.json</a></p>' + "".join(parts))
 
     return router
+
+
+def _decisions(name: str, study: Study, before: int | None) -> Response:
+    """List the decisions before one of them, the newest first."""
+    from artreplay.plots.study_page import list_of
+
+    made = sum(study.facts()["decisions"].values())
+    end = made + 1 if before is None else min(max(before, 1), made + 1)
+    first = max(end - LISTED, 1)
+    listed = study.decisions(after=first - 1, limit=end - first)[::-1] if first < end else []
+    links = [f'<a href="?part=decisions&amp;before={first}">older</a>'] * (first > 1)
+    links += [f'<a href="?part=decisions&amp;before={end + LISTED}">newer</a>'] * (end <= made)
+    shown = (
+        f"<p>Decisions {first:,} to {end - 1:,} of {made:,}</p>" if listed else "<p>There are no decisions here.</p>"
+    )
+    page = f'<p><a href="?">back to the study</a></p>{shown}{list_of(listed)}<p>{" · ".join(links)}</p>'
+    return _plain(f"Decisions of {html.escape(name)}", page)
 
 
 def _operation(schema: dict[str, Any], path: str, method: str, operation: dict[str, Any]) -> str:
