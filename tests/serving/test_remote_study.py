@@ -133,6 +133,9 @@ def test_parts_of_a_reward_and_settings_are_those_of_a_study(tmp_path: Path) -> 
         later = study.decide("visitor 2")
         assert later.due is not None
         assert later.due - later.asked == timedelta(hours=1)
+        shown = client.ask("GET", "/v1/studies/colours").body["settings"]["control"]
+        assert shown == [{"label": "red", "share": 1.0}, {"label": "blue", "share": 3.0}]
+        assert client.ask("PATCH", "/v1/studies/colours", {"control": shown}).status == 204
         with pytest.raises(InvalidParameter, match="control"):
             study.change(control={"pink": 1.0})
         study.close()

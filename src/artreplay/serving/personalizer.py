@@ -166,7 +166,7 @@ def _probabilities(study: Study, available: list[str], of_policy: str) -> dict[s
     """Return how likely each action was to be taken: by the policy, or by control if there is a hold-out."""
     settings = study.settings()
     holdout, control = settings["holdout"], settings["control"]
-    known = {} if control == "uniform" else {str(decode(label)): share for label, share in control}
+    known = {} if control == "uniform" else {str(decode(one["label"])): one["share"] for one in control}
     weights = {id_: known.get(id_, 0.0) for id_ in available}
     if not sum(weights.values()):
         weights = dict.fromkeys(available, 1.0)

@@ -323,9 +323,12 @@ def counts_of(state: StudyState) -> dict[str, int]:
 
 def settings_in(state: StudyState) -> dict[str, Any]:
     """Collect the settings that can change, as JSON."""
-    settings = state.settings
+    settings, control = state.settings, state.terms.control
     ends_after = None if settings.horizon is None else settings.decided + settings.horizon
+    if control != "uniform":
+        control = [{"label": label, "share": share} for label, share in control]
     return asdict(settings.terms) | {
+        "control": control,
         "unknown": settings.unknown,
         "drift": settings.drift,
         "horizon": settings.horizon,
