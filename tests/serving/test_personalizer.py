@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from service_kit import Client, serving
+from service_kit import Client, colours, serving
 
 import artreplay as ar
 from real_parts import needed
@@ -97,6 +97,24 @@ def test_a_rank_that_is_refused_adds_nothing(place: str) -> None:
         assert rank(client, actions=[{"id": "black"}], eventId="one").status == 409
         assert rank(client, actions=[{"id": str(number)} for number in range(998)]).status == 409
         assert labels_of(client) == ["red", "blue", "green"]
+
+
+def test_a_repeated_event_has_the_same_probabilities_although_an_arm_is_retired(tmp_path: Path) -> None:
+    with serving(colours(tmp_path / "colours.study", holdout=0.5)) as client:
+        client.ask("POST", "/v1/studies/colours/arms/retire", {"label": "red"})
+        for number in range(10):
+            assert rank(client, eventId=str(number)).body == rank(client, eventId=str(number)).body
+
+
+def test_a_rank_with_a_wrong_context_adds_no_arm(tmp_path: Path) -> None:
+    log = ar.History(["red", "blue"] * 100, [1, 0] * 100, contexts={"hour": [1.5, 1.5, 2.5, 2.5] * 50})
+    base = ar.ContextRegression(arms=["red", "blue"], contexts=ar.Contexts.from_history(log))
+    ar.Study.create(tmp_path / "hours.study", base, log, wait=None).close()
+    with serving(str(tmp_path / "hours.study")) as client:
+        sent = {"actions": [{"id": "red"}, {"id": "new"}], "contextFeatures": [{"hour": "seventeen"}]}
+        assert client.ask("POST", "/personalizer/v1.0/rank", sent).status == 422
+        labels = [arm["label"] for arm in client.ask("GET", "/v1/studies/hours/arms").body["arms"]]
+        assert labels == ["red", "blue"]
 
 
 def test_a_retired_arm_counts_as_excluded_and_a_repeated_event_is_as_it_was(place: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import random
 import socket
@@ -242,13 +243,14 @@ def test_a_stop_finishes_what_is_acknowledged_and_frees_the_study(place: str) ->
 
 
 def test_windows_close_also_if_nobody_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("artreplay.serving.owner.IDLE_SECONDS", 0.05)
+    monkeypatch.setattr("artreplay.serving.owner.CLOSING_SECONDS", 0.05)
     with serving(colours(tmp_path / "colours.study", wait=timedelta(seconds=0.1))) as client:
         client.decide("once")
         until = time.monotonic() + 10.0
         while client.ask("GET", BASE).body["decisions"] != {"expired": 1}:
             assert time.monotonic() < until
-            time.sleep(0.05)
+            time.sleep(0.01)
+            client.ask("POST", f"{BASE}/arms", {"label": "red"})  # is refused, and must not hold windows up
 
 
 def test_an_algorithm_of_ones_own_is_served_if_it_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -265,6 +267,33 @@ def test_an_algorithm_of_ones_own_is_served_if_it_is_named(tmp_path: Path, monke
     assert owner.study is not None
     assert owner.study.decide().action == "red"
     owner.give_up()
+
+
+def test_an_algorithm_of_ones_own_that_fails_fails_those_who_ask(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "shop_wrong.py").write_text(
+        "class Wrong:\n"
+        "    def propose(self): return 'red'\n"
+        "    def update(self, arm, reward): raise RuntimeError('no')\n"
+        "def make(arms): return Wrong()\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    place, algorithm = str(tmp_path / "wrong.study"), "shop_wrong:make"
+    with ar.Study.create(place, algorithm, wait=None, arms=["red", "blue"]) as study:
+        id_ = study.decide().id
+    (owner,) = owners_of([place], algorithm).values()
+    owner.own(1.0)
+    owner.start()
+
+    async def ask() -> str:
+        await owner.call(lambda study: study.reward(id_, 1.0))
+        with pytest.raises(RuntimeError, match="no"):
+            await owner.call(lambda study: study.decide())
+        return (await owner.call(lambda study: study.decision(id_))).state
+
+    assert asyncio.run(asyncio.wait_for(ask(), 30.0)) == "rewarded"
+    owner.stop()
 
 
 def test_a_second_service_is_refused_or_waits_and_takes_over(place: str) -> None:

@@ -366,6 +366,18 @@ def test_missing_rewards_are_told_and_the_log_is_not_blamed(tmp_path, caplog):
         assert sentence.startswith("100 of the last 100 decisions got no reward in time")
 
 
+def test_missing_rewards_are_told_although_the_algorithm_is_not_named(tmp_path, monkeypatch):
+    (tmp_path / "shop_quiet.py").write_text("import artreplay as ar\ndef make(arms): return ar.UCB1(arms=arms)\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    clock, given = Clock(), {"arms": ["red", "blue"], "wait": timedelta(hours=1)}
+    with ar.Study.create(tmp_path / "s", "shop_quiet:make", clock=clock, **given) as study:
+        study.decide(count=200)
+        clock.now += 7200
+        study.decide()
+    with ar.Study.open(tmp_path / "s", clock=clock) as study:
+        assert len(study.warnings()) == 1
+
+
 @pytest.mark.parametrize(("rewarded", "warns"), [(4, False), (0, True)])
 def test_rewards_that_are_as_rare_in_the_log_are_not_missing(rewarded: int, warns: bool) -> None:
     clock = Clock()

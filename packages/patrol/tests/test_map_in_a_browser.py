@@ -133,7 +133,7 @@ def test_unknown_boxes_are_hatched_and_the_page_says_how_far_to_trust_it(browser
     assert browser.ask(f"{hatched}.every(r => r.dataset.text.includes('Unknown'))")
     assert browser.ask("getComputedStyle(document.querySelector('#hatched')).display") != "none"
     assert browser.ask("document.querySelectorAll('.notes li').length") == len(planned()[0].notes)
-    assert "beside it" in browser.ask("document.querySelector('.plan li').textContent")
+    assert "beside it" in browser.ask("document.querySelector('.plan li em').textContent")
     effort = "(s => { s.value = 2; s.dispatchEvent(new Event('change')) })(document.querySelector('#shade'))"
     browser.ask(effort)
     assert browser.ask(f"{hatched}.length") == 0

@@ -222,6 +222,9 @@ class TestFiles:
         header, row = "patrol,date,time,lon,lat,category", "P1,2016-03-15,0{}:00,31.1,0.1,{}"
         rows = [row.format(6, "Snare"), row.format(7, '"Snare'), *(row.format(hour, "") for hour in (8, 9))]
         assert "a quotation mark that is never closed" in refusal(write_lines(tmp_path / "a.csv", header, rows))
+        for last in ('"Trap"', '"Fire', '"old ""wire"" trap"'):
+            unclosed = [row.format(6, ""), row.format(7, '"Snare'), row.format(8, last)]
+            assert "a quotation mark that is never closed" in refusal(write_lines(tmp_path / "a.csv", header, unclosed))
         rows[1:] = [row.format(7, ""), row.format(8, '"Snare\nof wire"')]
         assert len(read_records(write_lines(tmp_path / "a.csv", header, rows), site())[0]) == 3
 

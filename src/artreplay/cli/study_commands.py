@@ -462,6 +462,8 @@ def show_study(
         facts, wrong, warnings = opened.facts(), opened.contradictions(), opened.warnings()
         groups, comparison, whole = opened.groups(), opened.comparison(), opened.stopping()
         stoppings = opened.stopping_by_segment() if whole is None else [whole]
+        if opened.wait is None and warnings:  # only successes may have been told, which says nothing of arms
+            stoppings = []
         if as_json:
             entries: dict[str, Any] = {"contradictions": [dataclasses.asdict(one) for one in wrong]}
             entries |= {"warnings": warnings, "groups": [dataclasses.asdict(group) for group in groups]}
@@ -507,8 +509,7 @@ def show_study(
         if comparison is not None:
             between = f"between {comparison.low:+.4g} and {comparison.high:+.4g}"
             show(f"the policy against control: {comparison.difference:+.4g}, {between}")
-        is_misled = opened.wait is None and bool(warnings)  # only successes may have been told
-        for stopping in [] if is_misled else stoppings:
+        for stopping in stoppings:
             about = "about " if stopping.is_approximate else ""
             chance, loss = percent(stopping.chance), number(stopping.loss)
             where = "".join(f"{text_of(value)}, " for value in stopping.segment).replace(", ", " · ")

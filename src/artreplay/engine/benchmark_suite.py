@@ -216,8 +216,7 @@ def _one_world(experiment: Experiment, env: Any, make: Make, world: int) -> tupl
 
 
 def _runs(env: Any, log: History, arguments: dict[str, Any], horizon: int, world: int, seed: int) -> Any:
-    ready = arguments.pop("history", None)
-    history = log if ready is None else ready(log)
+    history = arguments.pop("history", lambda log: log)(log)
     if not isinstance(history, (History, Totals)):
         raise InvalidParameter(f"what history makes of a log must be a History or Totals, got {history!r}")
     sizes: dict[str, Any] = {"horizon": horizon, "replications": 1, "first_replication": world, "seed": seed}

@@ -87,10 +87,17 @@ def _of_own_world(own: Any) -> str:
         return description_of(own)
     has_repr = any("__repr__" in vars(cls) for cls in type(own).__mro__[:-1])
     shown = f" {own!r}" if has_repr else ""
+    return f"{type(own).__qualname__}{shown}{_of_class(own)} {_means_of(own)}"
+
+
+def _means_of(own: Any) -> str:
     world = CheckedWorld(own, (-math.inf, math.inf))
-    world.enter(TRIAL_KEY)
-    means = description_of(np.array([world.mean(arm, 0) for arm in range(own.n_arms)]))
-    return f"{type(own).__qualname__}{shown}{_of_class(own)} {means}"
+    try:
+        world.enter(TRIAL_KEY)
+        means = [world.mean(arm, 0) for arm in range(own.n_arms)]
+    except Exception:  # it may know other keys only, and say what is wrong when it is played
+        return "without means"
+    return description_of(np.array(means))
 
 
 def _of_class(thing: Any) -> str:

@@ -167,7 +167,10 @@ def _heading(view: StudyView) -> list[str]:
             "<code>study.decide()</code> or <code>POST …/decisions</code> makes the first.</p>"
         )
     elif not view.groups:
-        came = f"{facts['waiting']:,} rewards have come" if facts["waiting"] else "rewards are still missing"
+        waiting = facts["waiting"]
+        came = (
+            f"{waiting:,} reward{' has' if waiting == 1 else 's have'} come" if waiting else "rewards are still missing"
+        )
         wait = "" if view.wait is None else f", and {_duration(view.wait)} must be over before a decision counts"
         lines.append(f"<p>No decision counts yet: {came}{wait}.</p>")
     return lines
@@ -376,7 +379,7 @@ def _more(view: StudyView, is_live: bool) -> list[str]:
 def list_of(decisions: Sequence[Decision]) -> str:
     """Return a table of decisions."""
     rows = [
-        [html.escape(one.id), _time(one.asked.timestamp()), _label(_action(one.action)), one.group, one.state]
+        [html.escape(one.id), _time(one.asked.timestamp()), _label(_action(one.action)), one.group, _STATES[one.state]]
         for one in decisions
     ]
     return _table(["decision", "asked", "action", "group", "state"], rows)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from queue import Empty, SimpleQueue
@@ -16,7 +17,7 @@ from artreplay.studies import Study
 T = TypeVar("T")
 
 MAX_TOGETHER = 500  # calls in one commit, so that a commit stays short
-IDLE_SECONDS = 1.0  # without a call, after which windows that are over are closed
+CLOSING_SECONDS = 1.0  # after which windows that are over are closed, whenever no call waits
 OWN_SECONDS = 0.5  # how long one attempt to become the owner lasts
 _log = logging.getLogger("artreplay.serving")
 
@@ -47,6 +48,8 @@ class Owner:
         self.study: Study | None = None
         self.batches = self.calls = 0  # commits so far, and the calls in them
         self._read: Callable[[Study], None] = lambda _: None
+        self._problem: str | None = None  # why the study cannot be opened, if it is not only in use
+        self._closes = time.monotonic() + CLOSING_SECONDS  # when to close windows next
         self._waiting: SimpleQueue[WaitingCall | None] = SimpleQueue()
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"study {name}", daemon=True)
@@ -56,9 +59,11 @@ class Owner:
         study = Study.open(self.place, algorithm=self._algorithm, timeout=seconds)
         try:
             _ = study.base
-        except StudyUnavailable as error:  # its algorithm was not named, so it can only be looked at
+        except Exception as error:
             study.close()
-            raise StudyRefused(f"{self.name} cannot be served, because {error.in_shell}") from None
+            if isinstance(error, StudyUnavailable):  # its algorithm was not named, so it can only be looked at
+                raise StudyRefused(f"{self.name} cannot be served, because {error.in_shell}") from None
+            raise
         self.study = study
 
     def give_up(self) -> None:
@@ -87,7 +92,9 @@ class Owner:
 
     def _owned(self) -> Study:
         if self.study is None:
-            raise StudyUnavailable(f"another process still owns {self.name}. This one takes over when it ends")
+            raise StudyUnavailable(
+                self._problem or f"another process still owns {self.name}. This one takes over when it ends"
+            )
         return self.study
 
     async def look(self, work: Callable[[Study], T]) -> T:
@@ -102,13 +109,15 @@ class Owner:
                 self.own(OWN_SECONDS)
                 _log.info("%s: this process owns the study now", self.name)
             except StudyUnavailable:
+                self._problem = None
                 self._stopping.wait(OWN_SECONDS)
-            except ArtReplayError as error:
-                _log.error("%s: %s", self.name, error)
+            except Exception as error:  # an algorithm of the user's own may raise anything
+                self._problem = f"{self.name} cannot be opened: {error!r}"
+                _log.error("%s", self._problem)
                 self._stopping.wait(10 * OWN_SECONDS)
         if self.study is not None:
             threading.Thread(target=self._read_ahead, args=[self.study], daemon=True).start()
-            with suppress(ArtReplayError):  # the log may be missing, which those who ask are told
+            with suppress(Exception):  # those who ask are told what is wrong, such as that the log is missing
                 _ = self.study.policy  # folds the journal before the first decision is asked for
         while calls := self._next_calls():
             outcomes = self._done(calls)
@@ -126,10 +135,11 @@ class Owner:
         calls: list[WaitingCall] = []
         while True:
             try:
-                call = self._waiting.get(timeout=IDLE_SECONDS)
+                call = self._waiting.get(timeout=max(self._closes - time.monotonic(), 0.0))
                 break
             except Empty:
                 self._close_windows()
+                self._closes = time.monotonic() + CLOSING_SECONDS
         while call is not None:
             calls.append(call)
             if len(calls) == MAX_TOGETHER:
@@ -143,9 +153,9 @@ class Owner:
         return calls
 
     def _close_windows(self) -> None:
-        """Let decisions expire whose time is over, which every call does, also if nobody calls."""
+        """Let decisions expire whose time is over. Calls do that too, but nobody may call."""
         if self.study is not None:
-            with suppress(ArtReplayError):  # those who ask are told
+            with suppress(Exception):  # those who ask are told
                 self.study.change()
 
     def _done(self, calls: list[WaitingCall]) -> list[Any]:

@@ -22,7 +22,10 @@ from artreplay.serving.messages import MAX_ID
 from artreplay.serving.owner import Owner
 from artreplay.serving.problems import JSON, Problem
 from artreplay.studies import Study
+from artreplay.studies.decisions import decision_of
 from artreplay.studies.names_and_labels import checked_name, checked_new_label
+from artreplay.studies.study_contexts import check_size, known_context
+from artreplay.studies.study_state import StudyState
 
 MAX_ACTIONS = 1_000  # arms that ranks may bring in
 _DONE: dict[str, Any] = {"status_code": 204, "response_class": Response}
@@ -109,21 +112,23 @@ class PersonalizerPaths:
         if len(set(ids)) < len(ids):
             raise Problem(422, "the ids of actions must be different")
         event = uuid.uuid4().hex if body.event_id is None else checked_name("eventId", body.event_id)
-        arms, is_known = study._read(lambda state: (list(state.arms), state.journal.decision_for(event) > 0))
+        arms, earlier = study._read(lambda state: (list(state.arms), _earlier(state, event)))
         labels = {str(arm.label): arm.label for arm in arms}
-        retired = {str(arm.label) for arm in arms if arm.retired and not is_known}
+        retired = {str(arm.label) for arm in arms if arm.retired} - earlier
         excluded = retired.union(body.excluded_actions or ())
         available = [id_ for id_ in ids if id_ not in excluded]
         if not available:
             raise Problem(422, "at least one action must be neither excluded nor a retired arm")
-        new = [id_ for id_ in available if id_ not in labels]
-        self._add(study, [] if is_known else new, len(arms))
-        labels |= {id_: id_ for id_ in new}
         context = None
         if study.base.contexts is not None:
             context = context_of(body.context_features or ())
+            check_size(context)
+            known_context(study.base, context)  # refuses a wrong one before an arm is added
         else:
             self.ignored_features += len(body.context_features or ())
+        new = [id_ for id_ in available if id_ not in labels]
+        self._add(study, [] if earlier else new, len(arms))
+        labels |= {id_: id_ for id_ in new}
         among = [labels[id_] for id_ in available]
         decision = study.decide(event, context=context, among=among, deferred=bool(body.defer_activation))
         chosen, of_policy = str(decision.action), str(decision.policy_action)
@@ -144,6 +149,13 @@ class PersonalizerPaths:
             raise StudyRefused(f"this study has {n_arms:,} arms, and ranks add no more than {MAX_ACTIONS:,} in all")
         for id_ in [checked_new_label(id_) for id_ in new]:
             study.add_arm(id_)
+
+
+def _earlier(state: StudyState, event: str) -> set[str]:
+    """Return what was chosen for an event that was ranked before, and nothing for a new one."""
+    number = state.journal.decision_for(event)
+    made = decision_of(state.made(number), state.arms) if number else None
+    return set() if made is None else {str(made.action), str(made.policy_action)}
 
 
 def context_of(features: Iterable[Mapping[str, Any]]) -> dict[str, Any]:

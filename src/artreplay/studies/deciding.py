@@ -99,10 +99,10 @@ def request_of(
 
 def decide(state: StudyState, request: DecisionRequest) -> Decision | list[Decision]:
     """Make one decision, or several. An earlier call with the same request id gets its decisions again."""
-    known = [known_context(state.base, one) for one in request.contexts]
     state.expire()
     if (earlier := _decided(state, request.ids)) is not None:  # also if an arm of `among` was retired since
         return earlier if request.is_list else earlier[0]
+    known = [known_context(state.base, one) for one in request.contexts]
     available, many = state.available(request.among), len(request.ids)
     number, fold = state.counts["decisions"], state.fold()
     _warn_past_horizon(state, number + many)  # before anything changes, because users may turn warnings into errors

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from artreplay.algorithms import ArmAlgorithm, ContextRegression, RewardRange
-from artreplay.history import History, Label, Totals
+from artreplay.history import History, Label
 from artreplay.studies.chances import MAX_ARMS, chances_of
 from artreplay.studies.earnings import CHANCE_95, NO_SUM, OBSERVED, Sum
 from artreplay.studies.study_state import StudyState
@@ -19,7 +19,7 @@ RECENT = 1_000  # decisions that a warning looks at
 MIN_RECENT = 100
 MAX_OPEN = 0.5  # the share of old decisions that may wait for a reward, in a study that waits for ever
 MAX_EXPIRED = 0.99  # the share of decisions that may expire without a reward
-FEW_OF_LOG = 0.25  # where rewards are as rare in the log, only fewer than this share of them are a reason to warn
+FEW_OF_LOG = 0.25  # where the log says that rewards are rare, no warning comes above this share of what it says
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +204,7 @@ def warnings_of(state: StudyState, now: float) -> list[str]:
     if state.terms.wait is None:
         return _never_rewarded(state, now)
     expired, n = sum(state.outcomes), len(state.outcomes)
-    if n < MIN_RECENT or expired <= MAX_EXPIRED * n or n - expired > FEW_OF_LOG * n * _mean_of_log(state):
+    if n < MIN_RECENT or expired <= MAX_EXPIRED * n or n - expired > FEW_OF_LOG * n * _share_in_log(state):
         return []
     return [
         f"{expired:,} of the last {n:,} decisions got no reward in time. Rewards may not arrive, or may come later "
@@ -212,14 +212,12 @@ def warnings_of(state: StudyState, now: float) -> list[str]:
     ]
 
 
-def _mean_of_log(state: StudyState) -> float:
-    """Return the mean reward of the log, between 0 for the lowest and 1 for the highest. Infinite without a log."""
-    low, high = _limits(state)
-    log = state.settled().history if isinstance(state.base.thing, ArmAlgorithm) and math.isfinite(high - low) else None
-    if log is None or not len(log):
+def _share_in_log(state: StudyState) -> float:
+    """Return which share of the log has a reward above the lowest. Infinite if there is no log in memory."""
+    log = state.settled().history if state.can_decide else None
+    if not isinstance(log, History) or not len(log):
         return math.inf
-    totals = Totals.of(log)
-    return (float(totals.sums.sum() / totals.counts.sum()) - low) / (high - low)
+    return float((log.rewards > _limits(state)[0]).mean())
 
 
 def _never_rewarded(state: StudyState, now: float) -> list[str]:

@@ -62,7 +62,7 @@ class RemoteStudy:
         if not (isinstance(timeout, (int, float)) and 0.0 < timeout < math.inf):
             raise InvalidParameter(f"must be a number of seconds above 0, got {timeout!r}", parameter="timeout")
         if token is not None and not (isinstance(token, str) and token.isascii() and token.isprintable()):
-            raise InvalidParameter("must be one line of letters and digits, without the line break", parameter="token")
+            raise InvalidParameter("must be one line of ASCII characters, without the line break", parameter="token")
         self.place = url
         self._parts, self._path, self._timeout = parts, parts.path.rstrip("/"), float(timeout)
         self._headers = {"Content-Type": "application/json", "Accept": "application/json"}
@@ -316,7 +316,12 @@ def _split(url: object) -> SplitResult:
 
 def _quoted(decision_id: object) -> str:
     """Write an id as a part of an address. What no id can be is refused as a study refuses it."""
-    if not isinstance(decision_id, str) or not 0 < len(decision_id) <= MAX_NAME or not decision_id.isprintable():
+    if (
+        not isinstance(decision_id, str)
+        or not 0 < len(decision_id) <= MAX_NAME
+        or not decision_id.isprintable()
+        or "/" in decision_id
+    ):
         raise UnknownDecision(f"this study has made no decision {shown(decision_id)}")
     return quote(decision_id, safe="")
 
@@ -351,8 +356,8 @@ def _arm(written: dict[str, Any]) -> ArmState:
 
 
 def _value(value: Any) -> float | list[float]:
-    several = hasattr(value, "__len__") and not isinstance(value, (str, bytes))
-    return [_number(one) for one in value] if several else _number(value)
+    is_list = hasattr(value, "__len__") and not isinstance(value, (str, bytes)) and getattr(value, "ndim", 1) > 0
+    return [_number(one) for one in value] if is_list else _number(value)
 
 
 def _number(value: Any) -> float:

@@ -22,7 +22,7 @@ from artreplay.history import Contexts, History, Label
 from artreplay.history.labels import plain_label
 from artreplay.replay import ArtificialReplay, Base, FullStart, Unknown, as_base, checked_unknown, decode, encode
 from artreplay.studies.study_journal import Journal
-from artreplay.studies.terms import Terms, checked_json
+from artreplay.studies.terms import Terms, checked_json, control_of
 
 PolicyKind = Literal["artificial-replay", "full-start"]
 MAX_BYTES = 64 << 20  # of what an algorithm knows, because every snapshot of a study holds it
@@ -141,7 +141,9 @@ def check_hold_out(terms: Terms, base: Base, arms: Sequence[Arm]) -> None:
     if terms.holdout and not arms:
         raise InvalidParameter("is for studies of arms, because control draws among them", parameter="holdout")
     if base.proposes_list and terms.control != "uniform":
-        raise InvalidParameter('must be "uniform" where a decision is a list of arms', parameter="control")
+        raise InvalidParameter(
+            f'must be "uniform" where a decision is a list of arms, got {control_of(terms)!r}', parameter="control"
+        )
 
 
 def _check_model(base: Base, arms: Sequence[Arm]) -> None:

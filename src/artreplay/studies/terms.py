@@ -104,6 +104,10 @@ def _checked_control(control: Any, labels: Sequence[Label]) -> Any:
     """Check what control plays: "uniform", a label, or a share for each label. Return it as JSON."""
     if isinstance(control, str) and control == "uniform" and control not in labels:
         return "uniform"
+    if isinstance(control, list) and all(
+        isinstance(one, Mapping) and set(one) == {"label", "share"} for one in control
+    ):
+        control = {decode(one["label"]): one["share"] for one in control}  # as `settings` shows it
     if isinstance(control, Mapping):
         shares = {plain_label(label): share for label, share in control.items()}
     else:

@@ -45,10 +45,10 @@ _QUARTERS = 4  # the seasons are fitted again after this many of these quarters
 _PASSES = 3  # passes over the evidence at a fit, to estimate the finds of each yes
 _SHARE = 0.8  # of the places like this one whose rate is in the range that is told
 # By the gamma distribution itself the ranges of the places that promise most held the truth in 34 to 93 % of them, by
-# kind of invented park, with both ends this many times further out in 79 % or more, but where finds are rare: 39 %.
+# kind of invented park. With both ends this many times further out, and with what follows, it is 78 to 99 %.
 _FURTHER = 1.25
 # Finds that a forecast rests on, below which its range begins at 0: where finds are rare, next to nothing is the rule
-# in the most promising places too, and the gamma distribution does not say so. With this the 39 % are 78 %.
+# in the most promising places too, and the gamma distribution does not say so. Without this, 39 % were held there.
 _TOO_FEW = 2.0
 _MOST_DOUBT = 1000.0  # there is no more to say
 _FEWEST = 100  # finds, below which records are not asked whether places go quiet

@@ -30,7 +30,7 @@ class Story(NamedTuple):
 
     def missing(self, weeks: Floats) -> Floats:
         """The share that is missing so many weeks after a visit."""
-        missing: Floats = self.lost * (1.0 - self.regained) ** weeks * (weeks <= self.weeks)
+        missing: Floats = self.lost * (1.0 - self.regained) ** weeks * ((weeks <= self.weeks) & (weeks < math.inf))
         return missing
 
     def __str__(self) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import csv as arrow
 
 from artreplay.errors import InvalidFile
@@ -120,7 +121,7 @@ def _table(data: bytes, delimiter: str, columns: int, name: str) -> Any:
         table = arrow.read_csv(io.BytesIO(data), reading, layout, types)
     except pa.ArrowException:  # what it says may quote the rows
         table = None
-    if table is None or _swallows_the_rest(table, data):
+    if table is None or _swallows_rows(table, delimiter):
         raise InvalidFile(f"{name} cannot be read as text in columns: is there a quotation mark that is never closed?")
     if odd:
         number, expected, actual = odd[0]
@@ -132,10 +133,14 @@ def _table(data: bytes, delimiter: str, columns: int, name: str) -> Any:
     return table
 
 
-def _swallows_the_rest(table: Any, data: bytes) -> bool:
-    """Whether the last cell goes over several lines to the end of the file, with no quotation mark to close it."""
-    last = (table.columns[-1][-1].as_py() or "").rstrip() if len(table) else ""
-    return "\n" in last and data.rstrip().endswith(last.encode())
+def _swallows_rows(table: Any, delimiter: str) -> bool:
+    """Whether a cell has whole rows in it, because a quotation mark before them is never closed."""
+    for column in table.columns:
+        cells = column.filter(pc.match_substring(column, "\n")).to_pylist()
+        lines = (line for cell in cells for line in cell.splitlines()[1:])
+        if any(line.count(delimiter) == table.num_columns - 1 for line in lines):
+            return True
+    return False
 
 
 def _unicode(path: Path) -> bytes:

@@ -21,7 +21,7 @@ def spread(points: Floats, apart: float, low: Floats, high: Floats, still: Float
     """
     others = np.empty((0, 2)) if still is None else still
     moved = np.concatenate([points, others])
-    if len(moved) < 2 or len(moved) > _MOST:
+    if len(moved) < 2 or len(points) > _MOST:
         return moved[: len(points)]
     is_still = np.arange(len(moved)) >= len(points)
     share = np.where(is_still[:, None], 0.0, np.where(is_still, 1.0, 0.5))  # of the way, for the first of two points
