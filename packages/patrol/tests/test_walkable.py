@@ -146,7 +146,9 @@ def test_a_round_is_nearly_the_best_there_is():
         value = float(sum(chances[one.box, one.level] for one in made))
         spent = length([boxes.tolist().index(one.box) for one in made]) + sum(levels[one.level] for one in made)
         assert spent <= budget
-        shares.append(value / best)
+        assert value <= best + 1e-12
+        if best > 0.0:  # else every place is too far for the budget
+            shares.append(value / best)
     assert np.mean(shares) > 0.97
     assert max(shares) <= 1.0 + 1e-9
 
