@@ -68,7 +68,7 @@ def load(
     start = time.perf_counter()
     while (now := time.perf_counter()) < start + seconds:
         while idle and (rate is None or begun < (now - start) * rate):
-            client = idle.pop()
+            client = idle.pop(0)  # in turns, because servers close connections that are idle for 5 seconds
             begun += 1
             client.turn = begun
             client.answer = None
