@@ -154,8 +154,10 @@ class PersonalizerPaths:
 def _earlier(state: StudyState, event: str) -> set[str]:
     """Return what was chosen for an event that was ranked before, and nothing for a new one."""
     number = state.journal.decision_for(event)
-    made = decision_of(state.made(number), state.arms) if number else None
-    return set() if made is None else {str(made.action), str(made.policy_action)}
+    if not number:
+        return set()
+    made = decision_of(next(state.journal.read(kinds=("decision",), decision=number)), state.arms)
+    return {str(made.action), str(made.policy_action)}
 
 
 def context_of(features: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
