@@ -22,6 +22,7 @@ def test_the_page_names_every_kind_of_park_where_a_simple_rival_finds_more():
     best = {kind: of[best_simple(of)] for kind, of in found.items()}
     behind = {kind for kind, of in best.items() if of.more < -2.0 * of.error}
     assert {kind for kind in found if f"*{kind}*" in said} == behind
+    assert all(of.more > -0.05 * of.finds for of in best.values()), "the page says at most 5 % less"
     assert found["rare"][MAP].more > -2.0 * found["rare"][MAP].error
     for name in patrol_tables.SIMPLE:
         lost = max(of[name].more / of[OURS].finds for of in found.values())

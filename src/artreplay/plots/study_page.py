@@ -327,9 +327,9 @@ def _arms(view: StudyView) -> list[str]:
 
 def _arm(view: StudyView, arm: ArmRow, has_log: bool, has_chance: bool) -> list[str]:
     rect = f'<rect width="{60 * arm.share:.1f}" height="11" fill="#555"/>'
-    bar = f'<svg width="60" height="11" aria-hidden="true">{rect}</svg> '
+    bar = f'<svg width="60" height="11" aria-hidden="true">{rect}</svg>'
     between = NONE if math.isnan(arm.low) else f"{_reward(view, arm.low)} – {_reward(view, arm.high)}"
-    cells = [_label(arm.label, 200) + (" (retired)" if arm.state.retired else ""), bar + _share(arm.share)]
+    cells = [_label(arm.label, 200) + (" (retired)" if arm.state.retired else ""), f"{_share(arm.share)} {bar}"]
     cells += [f"{arm.decided:,}", _reward(view, arm.mean), between]
     if has_log:
         cells += [_reward(view, arm.log_mean), f"{arm.state.used:,} of {arm.state.logged:,}"]

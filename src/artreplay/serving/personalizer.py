@@ -22,10 +22,9 @@ from artreplay.serving.messages import MAX_ID
 from artreplay.serving.owner import Owner
 from artreplay.serving.problems import JSON, Problem
 from artreplay.studies import Study
-from artreplay.studies.decisions import decision_of
 from artreplay.studies.names_and_labels import checked_name, checked_new_label
 from artreplay.studies.study_contexts import check_size, known_context
-from artreplay.studies.study_state import StudyState
+from artreplay.studies.study_views import arms_and_decision
 
 MAX_ACTIONS = 1_000  # arms that ranks may bring in
 _DONE: dict[str, Any] = {"status_code": 204, "response_class": Response}
@@ -112,9 +111,11 @@ class PersonalizerPaths:
         if len(set(ids)) < len(ids):
             raise Problem(422, "the ids of actions must be different")
         event = uuid.uuid4().hex if body.event_id is None else checked_name("eventId", body.event_id)
-        arms, earlier = study._read(lambda state: (list(state.arms), _earlier(state, event)))
+        arms, earlier = arms_and_decision(study, event)
         labels = {str(arm.label): arm.label for arm in arms}
-        retired = {str(arm.label) for arm in arms if arm.retired} - earlier
+        retired = {str(arm.label) for arm in arms if arm.retired}
+        if earlier is not None:
+            retired -= {str(earlier.action), str(earlier.policy_action)}
         excluded = retired.union(body.excluded_actions or ())
         available = [id_ for id_ in ids if id_ not in excluded]
         if not available:
@@ -149,15 +150,6 @@ class PersonalizerPaths:
             raise StudyRefused(f"this study has {n_arms:,} arms, and ranks add no more than {MAX_ACTIONS:,} in all")
         for id_ in [checked_new_label(id_) for id_ in new]:
             study.add_arm(id_)
-
-
-def _earlier(state: StudyState, event: str) -> set[str]:
-    """Return what was chosen for an event that was ranked before, and nothing for a new one."""
-    number = state.journal.decision_for(event)
-    if not number:
-        return set()
-    made = decision_of(next(state.journal.read(kinds=("decision",), decision=number)), state.arms)
-    return {str(made.action), str(made.policy_action)}
 
 
 def context_of(features: Iterable[Mapping[str, Any]]) -> dict[str, Any]:

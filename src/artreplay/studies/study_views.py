@@ -22,8 +22,9 @@ from artreplay.studies.judging import (
     stoppings_of,
     warnings_of,
 )
-from artreplay.studies.settings import AnyDrift, drift_from_json
+from artreplay.studies.settings import AnyDrift, Arm, drift_from_json
 from artreplay.studies.study_connection import StudyConnection
+from artreplay.studies.study_state import StudyState
 
 MAX_NUMBER = 1 << 62  # no study has as many decisions, and a column of a database can hold it
 
@@ -301,3 +302,14 @@ class StudyViews(StudyConnection):
         >>> study.close()
         """
         return self._look(lambda journal, _, until: journal.check_entries(until))
+
+
+def arms_and_decision(study: StudyViews, request: str) -> tuple[list[Arm], Decision | None]:
+    """Return the arms, without what is known of them, and the decision that was made for a request, if there is one."""
+
+    def look(state: StudyState) -> tuple[list[Arm], Decision | None]:
+        number = state.journal.decision_for(request)
+        made = state.journal.read(kinds=("decision",), decision=number) if number else iter(())
+        return list(state.arms), next((decision_of(entry, state.arms) for entry in made), None)
+
+    return study._read(look)
